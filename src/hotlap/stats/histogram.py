@@ -20,7 +20,7 @@ def bucket(ns: int) -> int:
     Cost: about 0.1 µs.
     """
     if ns < 32:
-        return ns if ns > 0 else 0
+        return max(0, ns)
     shift = ns.bit_length() - 5
     return (shift << 4) + (ns >> shift)
 
