@@ -1,0 +1,120 @@
+"""The command line: one verb per file, and nothing of a verb is imported before it is called.
+
+``VERBS`` is the whole list. ``main`` is the only place that turns an error into text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final, NamedTuple
+
+import click
+
+from hotlap import __version__
+from hotlap.errors import DONE, INTERRUPTED, HotlapError, NotMeasurable, OurFault, WrongUse
+
+
+class Verb(NamedTuple):
+    """Where a verb lives, and its line in ``hotlap --help``."""
+
+    module: str
+    says: str
+
+
+VERBS: Final[dict[str, Verb]] = {
+    "demo": Verb("hotlap.cli.demo", "Measure a training on real photographs that hotlap brings."),
+    "doctor": Verb("hotlap.cli.doctor", "Say what this machine offers to a training, and lacks."),
+    "report": Verb("hotlap.cli.report", "Show the report of a run again."),
+    "run": Verb("hotlap.cli.run", "Train as usual, measured."),
+    "runs": Verb("hotlap.cli.runs", "List the recorded runs, or remove old ones."),
+}
+"""Sorted by name. Each module has a click command called ``command``."""
+
+
+class LazyGroup(click.Group):
+    """A group whose verbs are imported when they are called, and not to list them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb and return its command; None when there is no such verb."""
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        command: click.Command = import_module(verb.module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.says) for name, verb in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; raises WrongUse with the likely command when a script stands there."""
+        first = args[0] if args else ""
+        if first.endswith(".py") and not ctx.resilient_parsing:
+            raise WrongUse(f"{first!r} is not a verb of hotlap; to measure it: hotlap run {first}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Find out why a PyTorch training is slow, without touching its script.",
+    epilog="Start with: hotlap run train.py",
+)
+@click.version_option(__version__, prog_name="hotlap")
+def hotlap() -> None:
+    """Run before every verb; does nothing."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    words: the words after ``hotlap``; None takes them from ``sys.argv``.
+    """
+    try:
+        _refuse_windows()
+        code = hotlap.main(
+            args=None if words is None else list(words),
+            prog_name="hotlap",
+            standalone_mode=False,
+        )
+        # Flushed here, where a closed pipe can still be answered.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _leave_closed_pipe()
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return WrongUse.exit_code
+    except HotlapError as error:
+        click.echo(f"hotlap: {error}", err=True)
+        return error.exit_code
+    except Exception:
+        click.echo(traceback.format_exc(), err=True, nl=False)
+        click.echo("hotlap: this is a fault of hotlap itself, shown above", err=True)
+        return OurFault.exit_code
+    return code if isinstance(code, int) else DONE
+
+
+def _refuse_windows() -> None:
+    """Raise NotMeasurable on Windows, where a run cannot be measured."""
+    if os.name == "nt":
+        raise NotMeasurable("this is Windows; hotlap runs on Linux and macOS, so use it inside WSL")
+
+
+def _leave_closed_pipe() -> int:
+    """Return 0 after the reader of our output left early (``hotlap report RUN | head``)."""
+    # The interpreter flushes stdout once more at exit: give it somewhere to write.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
