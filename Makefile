@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt --editable
 # Two workers, for the machine with two cores that the time limit of .ci/run is set for.
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types bench clean

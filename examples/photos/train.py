@@ -1,7 +1,6 @@
 """Train a small residual network to tell which photograph a crop was cut from.
 
-    python make_photos.py --to photos      once
-    python train.py
+Once: `python make_photos.py --to photos`. Then: `python train.py`.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from hotlap import __version__
 from hotlap.errors import DONE, INTERRUPTED, HotlapError, NotMeasurable, OurFault, WrongUse
@@ -35,14 +37,22 @@ VERBS: Final[dict[str, Verb]] = {
 """Sorted by name. Each module has a click command called ``command``."""
 
 
+COMPLETE: Final = "_HOTLAP_COMPLETE"
+"""Set by the shell when it asks what may follow; the name is click's for a program ``hotlap``."""
+
+
 class LazyGroup(click.Group):
     """A group whose verbs are imported when they are called, and not to list them."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the names of all verbs."""
         return list(VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
         """Import the verb and return its command; None when there is no such verb."""
         verb = VERBS.get(cmd_name)
         if verb is None:
@@ -50,10 +60,23 @@ class LazyGroup(click.Group):
         command: click.Command = import_module(verb.module).command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
         """Write the list of verbs from the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.says) for name, verb in VERBS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return what may follow ``hotlap``, from the table alone."""
+        verbs = [
+            CompletionItem(name, help=verb.says)
+            for name, verb in VERBS.items()
+            if name.startswith(incomplete)
+        ]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -82,16 +105,9 @@ def main(words: Sequence[str] | None = None) -> int:
     words: the words after ``hotlap``; None takes them from ``sys.argv``.
     """
     try:
-        _refuse_windows()
-        code = hotlap.main(
-            args=None if words is None else list(words),
-            prog_name="hotlap",
-            standalone_mode=False,
-        )
+        code = _invoke(sys.argv[1:] if words is None else list(words))
         # Flushed here, where a closed pipe can still be answered.
         sys.stdout.flush()
-    except BrokenPipeError:
-        return _leave_closed_pipe()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except click.ClickException as error:
@@ -100,10 +116,26 @@ def main(words: Sequence[str] | None = None) -> int:
     except HotlapError as error:
         click.echo(f"hotlap: {error}", err=True)
         return error.exit_code
-    except Exception:
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) and _reader_left():
+            return DONE
         click.echo(traceback.format_exc(), err=True, nl=False)
         click.echo("hotlap: this is a fault of hotlap itself, shown above", err=True)
         return OurFault.exit_code
+    return code
+
+
+def _invoke(words: list[str]) -> int:
+    """Run the verb that the words name; return its exit code, 0 if it returns none."""
+    _refuse_windows()
+    if COMPLETE in os.environ:
+        hotlap.main(prog_name="hotlap")
+    # Not by hotlap.main, which would answer any broken pipe by itself, and with 1.
+    try:
+        with hotlap.make_context("hotlap", words) as context:
+            code = hotlap.invoke(context)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     return code if isinstance(code, int) else DONE
 
 
@@ -113,8 +145,13 @@ def _refuse_windows() -> None:
         raise NotMeasurable("this is Windows; hotlap runs on Linux and macOS, so use it inside WSL")
 
 
-def _leave_closed_pipe() -> int:
-    """Return 0 after the reader of our output left early (``hotlap report RUN | head``)."""
+def _reader_left() -> bool:
+    """Return whether the reader of our output left early (``hotlap report RUN | head``)."""
+    output = sys.stdout.fileno()
+    watcher = select.poll()
+    watcher.register(output, 0)
+    if not any(events & select.POLLERR for _, events in watcher.poll(0)):
+        return False
     # The interpreter flushes stdout once more at exit: give it somewhere to write.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return True

@@ -82,6 +82,8 @@ def training_python() -> str:
             continue
         lacks[python] = missing_packages(python)
         if not lacks[python]:
+            if python != first and first is not None:
+                click.echo(f"{first} has no {', no '.join(lacks[first])}; using {python}")
             return python
     python, packages = next(iter(lacks.items()))
     raise NotMeasurable(

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from hotlap.errors import WrongUse
+from hotlap.runs.store import KEEP_BYTES, KEEP_RUNS, StoredRun, open_store
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hotlap.runs.store import StoredRun
-
-KEEP_RUNS: Final = 50
-KEEP_SIZE: Final = "2GB"
-UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 NOTHING: Final = "No runs recorded here. To record one: hotlap run train.py"
 
 
@@ -30,8 +25,6 @@ def command() -> None:
 @command.command(name="list", help="List the runs recorded from this directory, newest last.")
 def list_runs() -> None:
     """Print one line per run, or how to record one when there is none."""
-    from hotlap.runs.store import open_store
-
     stored = open_store(Path.cwd()).list()
     if not stored:
         click.echo(NOTHING)
@@ -41,19 +34,18 @@ def list_runs() -> None:
 
 
 @command.command(name="prune", help="Remove the oldest runs until the rest is within both limits.")
-@click.option("--keep-runs", type=click.IntRange(min=0), default=KEEP_RUNS, show_default=True)
-@click.option("--keep-size", default=KEEP_SIZE, show_default=True, metavar="SIZE")
+@click.option("--keep-runs", type=click.IntRange(min=1), default=KEEP_RUNS, show_default=True)
+@click.option("--keep-size", default=f"{KEEP_BYTES >> 20}MiB", show_default=True, metavar="SIZE")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 def prune(keep_runs: int, keep_size: str, dry_run: bool) -> None:
     """Remove the oldest runs beyond a count and a total size, and list them."""
-    from hotlap.runs.store import open_store
-
     keep_bytes = size_of(keep_size)
     removed = open_store(Path.cwd()).prune(keep_runs, keep_bytes, dry_run)
     for line in table(removed):
         click.echo(line)
     freed = in_words(sum(run.size_bytes for run in removed))
-    click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(removed)} runs, {freed}.")
+    runs = "1 run" if len(removed) == 1 else f"{len(removed)} runs"
+    click.echo(f"{'Would remove' if dry_run else 'Removed'} {runs}, {freed}.")
 
 
 def table(stored: Sequence[StoredRun]) -> list[str]:
@@ -81,14 +73,14 @@ def table(stored: Sequence[StoredRun]) -> list[str]:
 
 
 def size_of(words: str) -> int:
-    """Return the bytes that a size like ``500MB``, ``2GB`` or ``4096`` means.
+    """Return the bytes that a size like ``500MB``, ``2GiB`` or ``4096`` means.
 
     Raises WrongUse when the words are no size.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)B?\s*", words.upper())
-    if found is None:
-        raise WrongUse(f"--keep-size {words!r} is no size; write it as 500MB or 2GB")
-    return int(float(found[1]) * UNITS[found[2]])
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", words.upper())
+    if found is None or (found[3] and not found[2]):
+        raise WrongUse(f"--keep-size {words!r} is no size; write it as 500MB or 2GiB")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** POWERS[found[2]])
 
 
 def in_words(size_bytes: int) -> str:
