@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 
+from hotlap import __version__
 from hotlap.errors import WrongUse
 
 
@@ -25,7 +25,7 @@ from hotlap.errors import WrongUse
     help="The Python whose torch and decoders to look at; else the first on PATH.",
 )
 def command(paths: tuple[str, ...], json_file: str | None, python: str | None) -> None:
-    """Say what this machine and environment offer and lack.
+    """Say what this machine offers to a training, and lacks.
 
     PATHS are folders with training data (the current one if none is given): what kind of disk lies
     behind each is looked up. Nothing is changed; torch is imported in a child process.
@@ -42,7 +42,7 @@ def command(paths: tuple[str, ...], json_file: str | None, python: str | None) -
     with errors.status("") as status:
         checks = judge(gather(where, python, lambda text: status.update(f"{text} ...")))
     if json_file is not None:
-        found = document(checks, machine_facts(where), version("hotlap"))
+        found = document(checks, machine_facts(where), __version__)
         text = json.dumps(found, indent=2) + "\n"
         if json_file == "-":
             click.echo(text, nl=False)

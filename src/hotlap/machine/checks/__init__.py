@@ -1,0 +1,1 @@
+"""What ``hotlap doctor`` says about a machine: ``gather`` reads, ``catalogue.judge`` says."""
