@@ -1,0 +1,92 @@
+"""What is said to stand out, and when nothing is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hotlap.account import summarise
+from hotlap.values.record import Place, Process, Touch
+from unit.account.records import MS, SECOND, Trainer, fetches, loader, plain_step, record, sample
+
+
+def _said(process: Process, *others: Process, **fields: Any) -> tuple[str, ...]:
+    return summarise(record(process, *others, **fields)).standing_out
+
+
+def _waiting(rank: int | None = None, wait: int = 6 * MS, **fields: Any) -> Process:
+    trainer = Trainer(rank=rank, world_size=None if rank is None else 2, pid=100 + (rank or 0))
+    trainer.begin().steps(400, data_wait=wait, forward=10 * MS - wait)
+    return trainer.farewell().build(loaders=(loader(),), fetches=(fetches(),), **fields)
+
+
+def test_a_healthy_run_hears_that_nothing_stands_out() -> None:
+    said = _said(Trainer().begin().steps(50).farewell().build())
+    assert said == ("nothing stands out: 93 % of the step is forward, backward and optimizer",)
+
+
+def test_waiting_for_data_comes_with_what_workers_and_cores_did() -> None:
+    samples = (sample(3 * SECOND, [0, 0]), sample(5 * SECOND, [2 * SECOND, SECOND]))
+    (said,) = _said(_waiting(), samples=samples)
+    assert "waits 60 % of the step for data" in said
+    assert "its 2 workers prepare them, 61 % of that time on the CPU" in said
+    assert "75 % busy" in said
+
+
+def test_a_share_below_a_tenth_is_not_mentioned() -> None:
+    (said,) = _said(_waiting(wait=MS // 2))
+    assert said.startswith("nothing stands out")
+
+
+def test_a_loader_without_workers_is_named_as_such() -> None:
+    process = Trainer().begin().steps(50, data_wait=6 * MS, forward=4 * MS).farewell()
+    given = fetches(worker=None, ipc_ns=None)
+    (said,) = _said(process.build(loaders=(loader(workers=0),), fetches=(given,)))
+    assert "no workers" in said
+
+
+def test_waiting_on_one_rank_alone_is_said_to_be_there() -> None:
+    (said,) = _said(_waiting(0, wait=MS // 2), _waiting(1))
+    assert said.startswith("rank 1 waits 60 %")
+    assert "waits least: 5 %" in said
+
+
+def test_large_parts_of_the_run_come_first_and_two_are_the_most() -> None:
+    trainer = Trainer().begin()
+    for at in range(100):
+        carved = {"evaluation": 500 * MS, "checkpoint": 200 * MS} if at % 10 == 9 else {}
+        trainer.tick(plain_step(other=5 * MS, **carved))
+    said = _said(trainer.farewell().build())
+    assert len(said) == 2
+    assert said[0].startswith("evaluation takes")
+    assert said[1].startswith("writing checkpoints takes")
+
+
+def test_host_code_is_shown_with_the_line_that_reads_tensors() -> None:
+    trainer = Trainer().begin().steps(50, forward=6 * MS, other=4 * MS)
+    touch = Touch("sync", "item", Place("train.py", 47, "main"), 100, 150 * MS)
+    (said,) = _said(trainer.farewell().build(touches=(touch,)))
+    assert "40 % of the step" in said
+    assert "item at train.py:47 is 30 % of the step, 2 times a step" in said
+
+
+def test_steps_that_vary_are_mentioned_after_everything_else() -> None:
+    trainer = Trainer().begin()
+    for at in range(100):
+        trainer.tick(plain_step(4.0 if at % 5 == 4 else 1.0))
+    (said,) = _said(trainer.farewell().build())
+    assert "one in ten takes 4 times the median" in said
+
+
+def test_a_throttled_container_is_mentioned() -> None:
+    process = Trainer().begin().steps(400).farewell().build()
+    samples = (
+        sample(3 * SECOND, [0], periods=0, throttled_periods=0),
+        sample(5 * SECOND, [0], periods=20, throttled_periods=10),
+    )
+    (said,) = _said(process, samples=samples)
+    assert "quota held the processes back in 50 %" in said
+
+
+def test_few_steps_are_not_judged() -> None:
+    (said,) = _said(Trainer().begin().steps(5, data_wait=MS).farewell().build())
+    assert said.startswith("too few steps")
