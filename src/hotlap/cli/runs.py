@@ -25,7 +25,7 @@ def command() -> None:
 @command.command(name="list", help="List the runs recorded from this directory, newest last.")
 def list_runs() -> None:
     """Print one line per run, or how to record one when there is none."""
-    stored = open_store(Path.cwd()).list()
+    stored = open_store(Path.cwd()).all()
     if not stored:
         click.echo(NOTHING)
         return

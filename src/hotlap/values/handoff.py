@@ -18,6 +18,7 @@ class Handoff:
 
     run_dir: absolute path of the run directory.
     package_dir: absolute path of the ``hotlap`` package folder to load inside.
+    start_dir: absolute path of the start directory; source files are shown relative to it.
     started_ns: monotonic clock when the child was started.
     faults: sites whose hook is made to raise (fault injection; empty in real use).
     disabled: sites that are not installed.
@@ -25,6 +26,7 @@ class Handoff:
 
     run_dir: str
     package_dir: str
+    start_dir: str
     started_ns: int
     faults: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
@@ -43,6 +45,7 @@ class Handoff:
         return cls(
             run_dir=raw["run_dir"],
             package_dir=raw["package_dir"],
+            start_dir=raw["start_dir"],
             started_ns=raw["started_ns"],
             faults=tuple(raw.get("faults", ())),
             disabled=tuple(raw.get("disabled", ())),

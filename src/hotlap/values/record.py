@@ -214,5 +214,7 @@ class Record:
     samples: tuple[dict[str, Any], ...] = ()
     seen: tuple[dict[str, Any], ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Static facts of the machine, as ``machine.facts`` gave them."""
     damage: tuple[str, ...] = ()
     """What could not be read, in words (torn tails, unknown frames)."""

@@ -1,0 +1,84 @@
+"""One process's session: hub, patches and recorder, from coming in to undoing everything."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hotlap.probe.recorder import Recorder
+from hotlap.sites import catalogue
+from hotlap.sites.hub import Hub
+from hotlap.sites.patches import Patches
+
+_current: Session | None = None
+
+
+class Session:
+    """hotlap inside one process.
+
+    run: the run directory. start_dir: what source files are shown relative to.
+    faults, disabled: see ``sites.hub.Hub``.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        start_dir: str,
+        faults: Iterable[str] = (),
+        disabled: Iterable[str] = (),
+    ) -> None:
+        self.recorder = Recorder(run, start_dir)
+        self.patches = Patches()
+        self.hub = Hub(self.recorder.fault, faults, disabled)
+        self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
+
+    def begin(self) -> None:
+        """Subscribe, install the sites of every module that is there, listen to forks and exit."""
+        self.recorder.attach(self.hub)
+        for name in catalogue.WATCHED:
+            if name in sys.modules:
+                self.imported(name)
+        self.recorder.announce()
+        os.register_at_fork(after_in_child=self._after_fork)
+        atexit.register(self.end)
+
+    def imported(self, name: str) -> None:
+        """Install the sites that waited for this module. Never raises."""
+        catalogue.install(name, self.hub, self.patches, self.recorder.fault)
+
+    def end(self) -> None:
+        """Write the farewell and undo every patch. May be called twice. Never raises."""
+        try:
+            self.recorder.close()
+        except Exception as error:
+            self.recorder.fault("close", error)
+        self.patches.undo()
+
+    def _after_fork(self) -> None:
+        try:
+            self.recorder.after_fork()
+        except Exception as error:
+            self.recorder.fault("fork", error)
+
+
+def let_in(handoff: Mapping[str, Any]) -> Session:
+    """Start the session of a process that was launched by hotlap; called by the door."""
+    global _current
+    session = Session(
+        Path(handoff["run_dir"]),
+        handoff.get("start_dir") or os.getcwd(),
+        handoff.get("faults", ()),
+        handoff.get("disabled", ()),
+    )
+    session.begin()
+    _current = session
+    return session
+
+
+def current() -> Session | None:
+    """Return the session of this process, if one was let in or begun."""
+    return _current

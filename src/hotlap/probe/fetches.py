@@ -1,0 +1,227 @@
+"""Preparing batches, measured per batch: wall = thread CPU + waiting for a core + blocked.
+
+Runs in loader workers and, at 0 workers, in the training thread. The split needs two small files
+of Linux (``schedstat`` and ``io`` of the thread); without the first, ``blocked`` includes waiting
+for a core and is marked as a bound by ``runqueue_ns`` None.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from time import perf_counter_ns, thread_time_ns
+from typing import Any, Final
+
+from hotlap.sites.hub import Hub
+
+_SINGLY: Final = 32
+_TOGETHER: Final = 64
+_SECOND: Final = 1_000_000_000
+
+
+class ThreadFiles:
+    """The kernel's counters of the calling thread, by descriptors kept open and read in place."""
+
+    def __init__(self) -> None:
+        folder = f"/proc/self/task/{threading.get_native_id()}"
+        self._schedstat = _open(f"{folder}/schedstat")
+        self._io = _open(f"{folder}/io")
+
+    def runqueue_ns(self) -> int | None:
+        """Return how long the thread has waited for a core, None if the kernel tells not."""
+        if self._schedstat is None:
+            return None
+        try:
+            return int(os.pread(self._schedstat, 96, 0).split()[1])
+        except (OSError, IndexError, ValueError):
+            self._schedstat = None
+            return None
+
+    def io_bytes(self) -> tuple[int, int] | None:
+        """Return bytes asked for by reads, and bytes really read from storage."""
+        if self._io is None:
+            return None
+        try:
+            lines = os.pread(self._io, 256, 0).split()
+            return int(lines[1]), int(lines[9])
+        except (OSError, IndexError, ValueError):
+            self._io = None
+            return None
+
+
+def _open(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return None
+
+
+class Fetch:
+    """One batch in preparation."""
+
+    __slots__ = ("collate_cpu", "collate_runqueue", "collate_wall", "cpu", "io", "queue", "wall")
+
+    def __init__(self, files: ThreadFiles) -> None:
+        self.collate_wall = 0
+        self.collate_cpu = 0
+        self.collate_runqueue = 0
+        self.queue = files.runqueue_ns()
+        self.io = files.io_bytes()
+        self.cpu = thread_time_ns()
+        self.wall = perf_counter_ns()
+
+
+class Fetches:
+    """Measures each batch that this process prepares and hands sums over.
+
+    identity: called once per batch for what tells the loader (``loader``, ``worker``,
+    ``base_seed``, ``dataset``), or None when this thread's batches are not to be measured.
+    write: takes a dictionary with the names of ``values.record.Fetches``.
+    Cost: about 10 us per batch.
+    """
+
+    def __init__(
+        self,
+        identity: Callable[[Any], dict[str, Any] | None],
+        write: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._identity = identity
+        self._write = write
+        self._files: ThreadFiles | None = None
+        self._open: Fetch | None = None
+        self._sum: dict[str, Any] | None = None
+        self._sum_key: tuple[Any, ...] = ()
+        self._written = 0
+        self._begun_ns = perf_counter_ns()
+        self._packed_ns = 0
+        self.unpacked_ns = 0
+        self.packs = False
+
+    def attach(self, hub: Hub) -> None:
+        """Subscribe to the sites where batches are made and handed over."""
+        hub.subscribe("fetch", self.fetch_begins, self.fetch_ended)
+        hub.subscribe("collate", self.collate_begins, self.collate_ended)
+        hub.subscribe("pack", self.clock_begins, self.packed)
+        hub.subscribe("unpack", self.clock_begins, self.unpacked)
+
+    def fetch_begins(self, _subject: Any) -> Fetch | None:
+        """Read the counters before a batch is made."""
+        if self._open is not None:
+            return None
+        if self._files is None:
+            self._files = ThreadFiles()
+        self._open = Fetch(self._files)
+        return self._open
+
+    def fetch_ended(self, fetch: Fetch | None, subject: tuple[Any, ...]) -> None:
+        """Read them after it and add the difference up."""
+        if fetch is None or self._files is None:
+            return
+        wall = perf_counter_ns()
+        cpu = thread_time_ns() - fetch.cpu
+        queue = self._files.runqueue_ns()
+        moved = self._files.io_bytes()
+        self._open = None
+        identity = self._identity(subject)
+        if identity is None:
+            return
+        took = wall - fetch.wall
+        waited = None if queue is None or fetch.queue is None else queue - fetch.queue
+        indices = subject[1] if len(subject) > 1 else None
+        one = {
+            "samples": len(indices) if isinstance(indices, (list, tuple)) else None,
+            "wall_ns": took,
+            "cpu_ns": cpu,
+            "runqueue_ns": waited,
+            "blocked_ns": max(0, took - cpu - (waited or 0)),
+            "collate_ns": fetch.collate_wall,
+            "collate_cpu_ns": fetch.collate_cpu,
+            "collate_runqueue_ns": None if waited is None else fetch.collate_runqueue,
+            "asked_bytes": None if moved is None or fetch.io is None else moved[0] - fetch.io[0],
+            "disk_bytes": None if moved is None or fetch.io is None else moved[1] - fetch.io[1],
+        }
+        self._add(identity, one, fetch.wall, wall)
+
+    def collate_begins(self, _: Any) -> tuple[int | None, int, int] | None:
+        """Read the counters before samples are put together."""
+        if self._open is None or self._files is None:
+            return None
+        return self._files.runqueue_ns(), thread_time_ns(), perf_counter_ns()
+
+    def collate_ended(self, begun: Any, _: Any) -> None:
+        """Read them after."""
+        fetch = self._open
+        if begun is None or fetch is None or self._files is None:
+            return
+        queue, cpu, wall = begun
+        fetch.collate_wall += perf_counter_ns() - wall
+        fetch.collate_cpu += thread_time_ns() - cpu
+        after = self._files.runqueue_ns()
+        if queue is not None and after is not None:
+            fetch.collate_runqueue += after - queue
+
+    def clock_begins(self, _: Any) -> int:
+        """Start the clock of a hand-over."""
+        return perf_counter_ns()
+
+    def packed(self, begun: int, _: Any) -> None:
+        """A batch has been serialised (by the feeder thread of a worker's queue)."""
+        if self.packs:
+            self._packed_ns += perf_counter_ns() - begun
+
+    def unpacked(self, begun: int, _: Any) -> None:
+        """A batch has been rebuilt in the training process."""
+        self.unpacked_ns += perf_counter_ns() - begun
+
+    def _add(self, identity: dict[str, Any], one: dict[str, Any], begin: int, end: int) -> None:
+        key = tuple(identity.values())
+        if self._sum is not None and key != self._sum_key:
+            self.flush()
+        self._sum_key = key
+        total = self._sum
+        if total is None:
+            self._sum = {
+                **identity,
+                **one,
+                "batches": 1,
+                "ipc_ns": None,
+                "slowest_ns": one["wall_ns"],
+                "begin_ns": begin,
+                "end_ns": end,
+            }
+        else:
+            for name, value in one.items():
+                before = total[name]
+                total[name] = None if value is None or before is None else before + value
+            total["batches"] += 1
+            total["slowest_ns"] = max(total["slowest_ns"], one["wall_ns"])
+            total["end_ns"] = end
+        self._maybe_flush(end)
+
+    def _maybe_flush(self, now: int) -> None:
+        total = self._sum
+        if total is None:
+            return
+        # The interval grows with the age of the process, so that its file stays small for days.
+        interval = max(_SECOND, (now - self._begun_ns) // 100)
+        together = total["batches"] >= _TOGETHER or interval > _SECOND
+        if self._written < _SINGLY or (together and now - total["begin_ns"] >= interval):
+            self.flush()
+
+    def continues(self) -> None:
+        """Say that earlier processes have written single batches enough to the same file."""
+        self._written = _SINGLY
+
+    def flush(self) -> None:
+        """Hand over what has been summed up."""
+        total = self._sum
+        if total is None:
+            return
+        self._sum = None
+        self._written += 1
+        if self.packs:
+            # The feeder thread packs a batch while the next one is made: the sums agree, not each.
+            total["ipc_ns"] = self._packed_ns
+            self._packed_ns = 0
+        self._write(total)

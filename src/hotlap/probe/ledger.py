@@ -1,0 +1,87 @@
+"""Exclusive time accounts of one thread.
+
+At any instant exactly one account is open, so their sum is the wall time, without gap or overlap.
+Entering a span switches the account, leaving it switches back: a span inside another one is
+taken out of it.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+from time import perf_counter_ns
+from typing import Final
+
+from hotlap.values.phase import ACCOUNTS
+
+(
+    DATA_WAIT,
+    TRANSFER,
+    FORWARD,
+    BACKWARD,
+    OPTIMIZER,
+    COMMUNICATION,
+    LOGGING,
+    OTHER,
+    EVALUATION,
+    CHECKPOINT,
+    EPOCH_EDGE,
+    COMPILE,
+) = range(len(ACCOUNTS))
+WIDTH: Final = len(ACCOUNTS)
+
+
+class Ledger:
+    """The accounts of the training thread. Cost: 0.3 us to enter, 0.3 us to leave.
+
+    ``accounts`` holds nanoseconds per account and may be swapped for another list by the
+    timeline; ``thread`` is the only one whose events count.
+    """
+
+    __slots__ = ("accounts", "current", "mark", "stack", "thread")
+
+    def __init__(self) -> None:
+        self.thread = get_ident()
+        self.accounts = [0] * WIDTH
+        self.current = OTHER
+        self.mark = perf_counter_ns()
+        self.stack: list[int] = []
+
+    def mine(self) -> bool:
+        """Tell whether the calling thread is the one that is accounted."""
+        return self.thread == get_ident()
+
+    def enter(self, account: int) -> int:
+        """Open ``account`` until ``leave`` is called with the token returned (never 0)."""
+        now = perf_counter_ns()
+        self.accounts[self.current] += now - self.mark
+        self.mark = now
+        self.stack.append(self.current)
+        self.current = account
+        return len(self.stack)
+
+    def leave(self, token: int) -> None:
+        """Return to the account that was open before; spans left open inside are closed too."""
+        if not token or len(self.stack) < token:
+            return
+        now = perf_counter_ns()
+        self.accounts[self.current] += now - self.mark
+        self.mark = now
+        self.current = self.stack[token - 1]
+        del self.stack[token - 1 :]
+
+    def settle(self) -> int:
+        """Book the open account up to now and return now, in monotonic nanoseconds."""
+        now = perf_counter_ns()
+        self.accounts[self.current] += now - self.mark
+        self.mark = now
+        return now
+
+    def move(self, duration_ns: int, target: int) -> None:
+        """Take the last ``duration_ns`` of the open account over to ``target``."""
+        self.settle()
+        self.accounts[self.current] -= duration_ns
+        self.accounts[target] += duration_ns
+
+    def inside(self, account: int) -> bool:
+        """Tell whether ``account`` is open, or waits below the open one."""
+        return self.current == account or account in self.stack

@@ -1,0 +1,177 @@
+"""DataLoaders seen from the training thread: the wait for a batch, the edges of an epoch."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+from hotlap.probe.journal import Journal
+from hotlap.probe.ledger import BACKWARD, DATA_WAIT, EPOCH_EDGE, Ledger
+from hotlap.probe.places import Places
+from hotlap.probe.timeline import Timeline
+from hotlap.runs import frames
+from hotlap.sites.hub import Hub
+
+_SEEDS_KEPT = 64
+
+
+class KnownLoader:
+    """What we know of one DataLoader. trains: its batches led to a backward pass."""
+
+    __slots__ = ("base_seeds", "evaluates", "facts", "fresh", "ordinal", "place", "trains")
+
+    def __init__(self, ordinal: int, loader: Any, place: dict[str, Any] | None) -> None:
+        self.ordinal = ordinal
+        self.place = place
+        self.trains = False
+        self.evaluates = False
+        self.fresh = False
+        self.base_seeds: list[int] = []
+        self.facts = _facts(loader)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, the names of ``values.record.Loader``."""
+        role = "training" if self.trains else "evaluation" if self.evaluates else "unknown"
+        return {
+            "ordinal": self.ordinal,
+            "place": self.place,
+            "role": role,
+            "base_seeds": self.base_seeds,
+            **self.facts,
+        }
+
+
+def _facts(loader: Any) -> dict[str, Any]:
+    dataset = loader.dataset
+    iterable = not hasattr(type(dataset), "__getitem__") and hasattr(type(dataset), "__iter__")
+    batch_size = loader.batch_size
+    if batch_size is None:
+        batch_size = getattr(loader.batch_sampler, "batch_size", None)
+    length = None
+    if not iterable:
+        # Of an IterableDataset the length may be costly, wrong or missing: not asked.
+        try:
+            length = len(loader)
+        except Exception:
+            length = None
+    return {
+        "dataset": type(dataset).__name__,
+        "batch_size": batch_size if isinstance(batch_size, int) else None,
+        "workers": loader.num_workers,
+        "length": length,
+        "iterable": iterable,
+        "pin_memory": bool(loader.pin_memory),
+        "prefetch": loader.prefetch_factor,
+        "persistent": bool(loader.persistent_workers),
+    }
+
+
+class Loaders:
+    """Watches creation, iteration and waits of all loaders of the process."""
+
+    def __init__(
+        self, ledger: Ledger, timeline: Timeline, journal: Journal, places: Places
+    ) -> None:
+        self._ledger = ledger
+        self._timeline = timeline
+        self._journal = journal
+        self._places = places
+        self._known: weakref.WeakKeyDictionary[Any, KnownLoader] = weakref.WeakKeyDictionary()
+        self._all: list[KnownLoader] = []
+        self._waited_before = 0
+        self._announced = False
+        self.current: KnownLoader | None = None
+        journal.status.append(self._write)
+
+    def attach(self, hub: Hub) -> None:
+        """Subscribe to the loaders' sites."""
+        hub.subscribe("loader_created", end=self.created)
+        hub.subscribe("loader_iter", self.iter_begins, self.iter_ended)
+        hub.subscribe("batch", self.batch_begins, self.batch_ended)
+        hub.subscribe("exhausted", self.exhausted)
+
+    def created(self, _token: Any, loader: Any) -> None:
+        """Remember where a loader was made."""
+        self._learn(loader, self._places.to_dict(self._places.find(sys._getframe(2))))
+
+    def iter_begins(self, subject: list[Any]) -> int:
+        """An epoch (or an evaluation) over a loader begins: workers may have to start."""
+        ledger = self._ledger
+        if not ledger.mine() or ledger.current in (DATA_WAIT, BACKWARD):
+            return 0
+        known = self._of(subject[0])
+        if known.facts["workers"] and not self._announced:
+            # Workers look for the folder of the process that started them.
+            self._announced = True
+            self._journal.recording.flush()
+        self._timeline.loader_opens(known)
+        return ledger.enter(EPOCH_EDGE)
+
+    def iter_ended(self, token: int, subject: list[Any]) -> None:
+        """The iterator is there: tie it to its loader."""
+        self._ledger.leave(token)
+        loader, iterator = subject
+        if iterator is None:
+            return
+        known = self._of(loader)
+        known.fresh = True
+        iterator.__dict__["_hotlap_loader"] = known
+        seed = getattr(iterator, "_base_seed", None)
+        if isinstance(seed, int) and seed not in known.base_seeds[-1:]:
+            known.base_seeds.append(seed)
+            del known.base_seeds[:-_SEEDS_KEPT]
+
+    def batch_begins(self, iterator: Any) -> int:
+        """The loop waits for a batch. Cost with ``batch_ended``: 1 us."""
+        ledger = self._ledger
+        if not ledger.mine() or ledger.current in (DATA_WAIT, BACKWARD):
+            return 0
+        self.current = iterator.__dict__.get("_hotlap_loader")
+        self._timeline.batch_asked(self.current)
+        token = ledger.enter(DATA_WAIT)
+        self._waited_before = ledger.accounts[DATA_WAIT]
+        return token
+
+    def batch_ended(self, token: int, iterator: Any) -> None:
+        """The batch is there, or the data is exhausted."""
+        self._ledger.leave(token)
+        known: KnownLoader | None = iterator.__dict__.get("_hotlap_loader")
+        self.current = None
+        if self._waited_before < 0:
+            return
+        fresh = known is not None and known.fresh
+        if known is not None:
+            known.fresh = False
+        self._timeline.batch_given(known, fresh)
+
+    def exhausted(self, _iterator: Any) -> int:
+        """The last call of an epoch gives no batch: its time belongs to the epoch's edge."""
+        ledger = self._ledger
+        if ledger.mine() and ledger.current == DATA_WAIT:
+            ledger.settle()
+            ledger.move(ledger.accounts[DATA_WAIT] - self._waited_before, EPOCH_EDGE)
+            self._waited_before = -1
+        return 0
+
+    def after_fork(self) -> None:
+        """In a forked child: the loaders stay known, their roles and this file's are new."""
+        self._announced = False
+        self.current = None
+        for known in self._all:
+            known.trains = known.evaluates = known.fresh = False
+        self._journal.status.append(self._write)
+
+    def _of(self, loader: Any) -> KnownLoader:
+        known = self._known.get(loader)
+        return known if known is not None else self._learn(loader, None)
+
+    def _learn(self, loader: Any, place: dict[str, Any] | None) -> KnownLoader:
+        known = KnownLoader(len(self._all), loader, place)
+        self._known[loader] = known
+        self._all.append(known)
+        return known
+
+    def _write(self) -> None:
+        for known in self._all[-50:]:
+            self._journal.recording.add(frames.encode_json("load", known.to_dict()))

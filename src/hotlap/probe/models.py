@@ -1,0 +1,69 @@
+"""Forward and backward passes, changes of mode, compilation."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from hotlap.probe.ledger import BACKWARD, COMPILE, DATA_WAIT, FORWARD, Ledger
+from hotlap.probe.timeline import Timeline
+from hotlap.sites.hub import Hub
+
+
+class Models:
+    """Watches what the training thread does with models."""
+
+    def __init__(self, ledger: Ledger, timeline: Timeline) -> None:
+        self._ledger = ledger
+        self._timeline = timeline
+        self._grad_enabled = sys.modules["torch"].is_grad_enabled
+
+    def attach(self, hub: Hub) -> None:
+        """Subscribe to the models' sites."""
+        hub.subscribe("module_call", self.forward_begins, self.forward_ended)
+        hub.subscribe("module_mode", self.mode_changes)
+        hub.subscribe("backward", self.backward_begins, self.backward_ended)
+        hub.subscribe("compile", self.compile_begins, self.compile_ended)
+
+    def forward_begins(self, module: Any) -> int:
+        """An outermost forward pass begins; one inside backward is recomputation, part of it."""
+        ledger = self._ledger
+        if not ledger.mine() or ledger.current in (BACKWARD, DATA_WAIT, COMPILE):
+            return 0
+        self._timeline.forward(module, self._grad_enabled())
+        return ledger.enter(FORWARD)
+
+    def forward_ended(self, token: int, _module: Any) -> None:
+        """It has returned."""
+        self._ledger.leave(token)
+        self._timeline.forward_ended()
+
+    def mode_changes(self, subject: tuple[Any, bool]) -> int:
+        """A model is switched to training or evaluation mode."""
+        ledger = self._ledger
+        if ledger.mine() and not ledger.stack:
+            self._timeline.mode_changes(*subject)
+        return 0
+
+    def backward_begins(self, _: Any) -> int:
+        """A backward pass begins; one inside another (double backward) is part of it."""
+        ledger = self._ledger
+        if not ledger.mine() or ledger.current == BACKWARD:
+            return 0
+        self._timeline.backward()
+        return ledger.enter(BACKWARD)
+
+    def backward_ended(self, token: int, _: Any) -> None:
+        """It has returned."""
+        if token:
+            self._ledger.leave(token)
+            self._timeline.backward_ended()
+
+    def compile_begins(self, _: Any) -> int:
+        """Dynamo begins to compile."""
+        ledger = self._ledger
+        return ledger.enter(COMPILE) if ledger.mine() else 0
+
+    def compile_ended(self, token: int, _: Any) -> None:
+        """Dynamo has compiled."""
+        self._ledger.leave(token)

@@ -1,0 +1,74 @@
+"""Optimizer steps: their time, and the ticks that end steps."""
+
+from __future__ import annotations
+
+import weakref
+from _thread import get_ident
+from typing import Any
+
+from hotlap.probe.ledger import OPTIMIZER, OTHER, Ledger
+from hotlap.probe.timeline import Timeline
+from hotlap.sites.hub import Hub
+
+
+class Optimizers:
+    """Watches all optimizers of the process, told apart by the order of their first step."""
+
+    def __init__(self, ledger: Ledger, timeline: Timeline) -> None:
+        self._ledger = ledger
+        self._timeline = timeline
+        self._ordinals: dict[int, tuple[int, weakref.ref[Any]]] = {}
+        self._next = 0
+        self._open: dict[int, int] = {}
+
+    def attach(self, hub: Hub) -> None:
+        """Subscribe to the optimizers' sites."""
+        hub.subscribe("optimizer_step", self.step_begins, self.step_ended)
+        hub.subscribe("zero_grad", self.zero_begins, self.zero_ended)
+
+    def step_begins(self, optimizer: Any) -> int:
+        """An optimizer steps; one inside another one (a wrapper's inner) is part of it."""
+        ledger = self._ledger
+        if not ledger.mine():
+            if self._timeline.rank >= 3 or ledger.stack:
+                return 0
+            # The first optimizer step tells which thread trains.
+            ledger.settle()
+            ledger.thread = get_ident()
+        stale = self._open.pop(id(optimizer), 0)
+        if stale:
+            # Its last step raised: torch calls no hook then, so the span was left open.
+            ledger.leave(stale)
+        if ledger.inside(OPTIMIZER):
+            return 0
+        token = ledger.enter(OPTIMIZER)
+        self._open[id(optimizer)] = token
+        return token
+
+    def step_ended(self, token: int, optimizer: Any) -> None:
+        """It has stepped: a tick."""
+        if not token:
+            return
+        self._open.pop(id(optimizer), None)
+        self._ledger.leave(token)
+        self._timeline.tick("optimizer", self._ordinal(optimizer))
+
+    def zero_begins(self, _optimizer: Any) -> int:
+        """Gradients are cleared: part of the optimizer's phase."""
+        ledger = self._ledger
+        if ledger.current != OTHER or not ledger.mine():
+            return 0
+        return ledger.enter(OPTIMIZER)
+
+    def zero_ended(self, token: int, _optimizer: Any) -> None:
+        """Gradients are cleared."""
+        self._ledger.leave(token)
+
+    def _ordinal(self, optimizer: Any) -> int:
+        key = id(optimizer)
+        known = self._ordinals.get(key)
+        if known is not None and known[1]() is optimizer:
+            return known[0]
+        self._ordinals[key] = (self._next, weakref.ref(optimizer))
+        self._next += 1
+        return self._next - 1

@@ -1,0 +1,335 @@
+"""What the accounts are cut by: steps, the first step, and stretches of evaluation.
+
+A *tick* ends a step (or, with several optimizers, a part of a cycle). A *stretch* begins where
+evaluation may begin; its time is kept in accounts of its own and booked as evaluation when
+forward passes that do not train were seen in it, and as ordinary time otherwise.
+See docs/concepts/steps.md for the rules and their reasons.
+"""
+
+from __future__ import annotations
+
+import weakref
+from time import thread_time_ns
+from typing import Any, Final
+
+from hotlap.probe.journal import Journal
+from hotlap.probe.ledger import (
+    CHECKPOINT,
+    COMPILE,
+    EVALUATION,
+    WIDTH,
+    Ledger,
+)
+
+RANKS: Final = {"backward": 1, "loader": 2, "optimizer": 3, "explicit": 4}
+"""Rules that end a step; a higher one, once seen, silences the lower ones."""
+
+_KEPT_APART: Final = (CHECKPOINT, COMPILE)
+
+
+class Split:
+    """A moment inside a stretch at which training may have begun again."""
+
+    __slots__ = ("accounts", "at_ns", "by_loader", "counts", "fetched")
+
+    def __init__(self, stretch: Stretch, at_ns: int, by_loader: bool) -> None:
+        self.at_ns = at_ns
+        self.accounts = stretch.accounts.copy()
+        self.counts = stretch.counts.copy()
+        self.fetched = len(stretch.fetched)
+        self.by_loader = by_loader
+
+
+class Stretch:
+    """Time that may turn out to be evaluation.
+
+    loader: the one whose iteration opened it. explicit: the script switched a training model to
+    evaluation mode, so a fetch from the training loader does not end it. trailing: opened by a
+    forward pass alone, so what follows the last such pass is not part of it.
+    passes: forward passes without gradients; evals: with gradients, in evaluation mode;
+    sloppy: with gradients, in training mode.
+    """
+
+    __slots__ = (
+        "accounts",
+        "counts",
+        "evals",
+        "explicit",
+        "fetched",
+        "loader",
+        "passes",
+        "sloppy",
+        "split",
+        "trailing",
+    )
+
+    def __init__(self, loader: Any = None, explicit: bool = False, trailing: bool = False) -> None:
+        self.loader = loader
+        self.explicit = explicit
+        self.trailing = trailing
+        self.accounts = [0] * WIDTH
+        self.counts = [0, 0, 0]
+        self.fetched: list[Any] = []
+        self.passes = 0
+        self.evals = 0
+        self.sloppy = 0
+        self.split: Split | None = None
+
+    def evaluated(self, trained: bool) -> bool:
+        """Tell whether this was evaluation. trained: a backward pass ended it."""
+        if not trained:
+            return bool(self.passes or self.evals or self.sloppy)
+        if self.loader is not None and self.loader in self.fetched[-1:] and not self.explicit:
+            return False  # the loader that opened it fed the backward pass: it trains
+        by_loader = self.split is not None and self.split.by_loader
+        return bool(self.passes or (self.evals and by_loader))
+
+
+class Timeline:
+    """The training thread's story, told by watchers in the order in which things happen."""
+
+    def __init__(self, ledger: Ledger, journal: Journal) -> None:
+        self.ledger = ledger
+        self.journal = journal
+        self.main = ledger.accounts
+        self.stretch: Stretch | None = None
+        self.rank = 0
+        self.ticks = 0
+        self.counts = [0, 0, 0]
+        self.fetched: list[Any] = []
+        self.epoch_first = False
+        self._base = [0] * WIDTH
+        self._mark: tuple[int, list[int]] | None = None
+        self._mark_forwards = False
+        self._roots: dict[int, weakref.ref[Any]] = {}
+        self._pending: list[Any] = []
+        self._trains_in_eval: set[int] = set()
+        self._cpu_ns = thread_time_ns()
+        self.totals = [0, 0, 0]
+
+    # -- loaders ---------------------------------------------------------------------------
+
+    def loader_opens(self, loader: Any) -> None:
+        """A loader begins an iteration; one that is not known to train may evaluate."""
+        if loader.trains:
+            self._training_loader_used()
+        elif self.stretch is None:
+            self._open(Stretch(loader))
+        elif loader is not self.stretch.loader and not self.stretch.explicit:
+            self._split(self.stretch, by_loader=True)
+        if self.ticks == 0 and self.counts[2] == 0 and not loader.trains:
+            self._mark = None
+
+    def batch_asked(self, loader: Any) -> None:
+        """The loop asks for a batch; loader is None when its iterator was not seen to begin."""
+        if loader is not None:
+            if loader.trains:
+                self._training_loader_used()
+                if self.rank <= RANKS["loader"] and self.counts[2]:
+                    self.tick("loader", -1)
+            elif self.stretch is None:
+                self._open(Stretch(loader))
+        if self.ticks == 0 and not self.counts[2] and (self._mark is None or self._mark_forwards):
+            self._set_mark(by_forward=False)
+
+    def batch_given(self, loader: Any, epoch_first: bool) -> None:
+        """A batch has arrived."""
+        stretch = self.stretch
+        (self.counts if stretch is None else stretch.counts)[0] += 1
+        if loader is not None:
+            fetched = self.fetched if stretch is None else stretch.fetched
+            if not loader.trains and loader not in fetched[-8:]:
+                fetched.append(loader)
+            if epoch_first and stretch is None:
+                self.epoch_first = True
+
+    def _training_loader_used(self) -> None:
+        stretch = self.stretch
+        if stretch is None:
+            return
+        if stretch.explicit:
+            if stretch.split is None:
+                self._split(stretch, by_loader=True)
+        else:
+            self._close(trained=False)
+
+    # -- models ----------------------------------------------------------------------------
+
+    def mode_changes(self, module: Any, training: bool) -> None:
+        """The script switches a model between training and evaluation mode."""
+        stretch = self.stretch
+        if training:
+            if stretch is not None and (stretch.passes or stretch.evals):
+                self._close(trained=False)
+        elif stretch is None:
+            if self._holds_root(module):
+                self._open(Stretch(explicit=True))
+        elif not stretch.explicit and self._holds_root(module):
+            stretch.explicit = True
+            stretch.trailing = False
+
+    def forward(self, module: Any, grad: bool) -> None:
+        """The outermost forward pass of a model begins."""
+        key = id(module)
+        trains = grad and (module.training or key in self._trains_in_eval)
+        stretch = self.stretch
+        if stretch is not None and stretch.trailing and trains:
+            self._close(trained=True)
+            stretch = None
+        if stretch is not None:
+            self._forward_in_stretch(stretch, grad, trains)
+        elif not grad and not module.training and not (self.counts[0] or self.counts[1]):
+            stretch = Stretch(trailing=True)
+            self._open(stretch)
+            stretch.passes = 1
+        self.totals[1] += 1
+        (self.counts if stretch is None else stretch.counts)[1] += 1
+        if grad and (key not in self._roots or not trains) and len(self._pending) < 256:
+            self._pending.append(weakref.ref(module))
+        if grad and self.ticks == 0 and self._mark is None:
+            self._set_mark(by_forward=True)
+
+    def _forward_in_stretch(self, stretch: Stretch, grad: bool, trains: bool) -> None:
+        if trains:
+            stretch.sloppy += 1
+            if stretch.split is None:
+                self._split(stretch, by_loader=False)
+        elif grad:
+            stretch.evals += 1
+            if stretch.explicit:
+                stretch.split = None
+        else:
+            stretch.passes += 1
+            stretch.split = None
+
+    def forward_ended(self) -> None:
+        """The outermost forward pass has returned."""
+        stretch = self.stretch
+        if stretch is not None and stretch.trailing:
+            self._split(stretch, by_loader=False)
+
+    def _holds_root(self, module: Any) -> bool:
+        roots = self._roots
+        return bool(roots) and any(id(one) in roots for one in module.modules())
+
+    # -- training --------------------------------------------------------------------------
+
+    def backward(self) -> None:
+        """A backward pass begins: what led here was training."""
+        if self.stretch is not None:
+            self._close(trained=True)
+        self.totals[2] += 1
+        self.counts[2] += 1
+        for loader in self.fetched:
+            if not loader.trains:
+                self.journal.loader_trains(loader)
+        self.fetched.clear()
+        for reference in self._pending:
+            module = reference()
+            if module is not None:
+                self._learn_root(module)
+        self._pending.clear()
+
+    def backward_ended(self) -> None:
+        """A backward pass has returned; without loader and optimizer it ends a step."""
+        if self.rank <= RANKS["backward"] and not self.counts[0]:
+            self.tick("backward", -1)
+
+    def _learn_root(self, module: Any) -> None:
+        key = id(module)
+        roots = self._roots
+        roots[key] = weakref.ref(module, lambda _: roots.pop(key, None))
+        if not module.training:
+            self._trains_in_eval.add(key)
+
+    def tick(self, rule: str, optimizer: int) -> None:
+        """End a step, unless a higher rule has been seen."""
+        rank = RANKS[rule]
+        if rank < self.rank:
+            return
+        self.rank = rank
+        if self.stretch is not None:
+            self._close(trained=True)
+        now = self.ledger.settle()
+        main = self.main
+        if self.ticks == 0:
+            at, accounts = self._mark or (now, list(main))
+            self._base = accounts
+            self.journal.first_step(at, accounts)
+        deltas = [a - b for a, b in zip(main, self._base, strict=True)]
+        self._base = main.copy()
+        cpu = thread_time_ns()
+        self.ticks += 1
+        self.journal.tick(
+            now, rule, optimizer, deltas, self.counts, cpu - self._cpu_ns, self.epoch_first
+        )
+        self._cpu_ns = cpu
+        self.counts = [0, 0, 0]
+        self.epoch_first = False
+
+    def since_last_tick(self) -> list[int]:
+        """Return the accounts since the last tick; an open stretch is closed."""
+        if self.stretch is not None:
+            self._close(trained=False)
+        self.ledger.settle()
+        return [a - b for a, b in zip(self.main, self._base, strict=True)]
+
+    # -- stretches -------------------------------------------------------------------------
+
+    def _set_mark(self, by_forward: bool) -> None:
+        now = self.ledger.settle()
+        stretch = self.stretch
+        accounts = list(self.main)
+        if stretch is not None:
+            accounts = [a + b for a, b in zip(accounts, stretch.accounts, strict=True)]
+            stretch.counts = [0, 0, 0]
+        self.counts = [0, 0, 0]
+        self._mark = (now, accounts)
+        self._mark_forwards = by_forward
+
+    def _open(self, stretch: Stretch) -> None:
+        self.ledger.settle()
+        self.ledger.accounts = stretch.accounts
+        self.stretch = stretch
+
+    def _split(self, stretch: Stretch, by_loader: bool) -> None:
+        stretch.split = Split(stretch, self.ledger.settle(), by_loader)
+
+    def _close(self, trained: bool) -> None:
+        """End the open stretch and book its time. trained: a backward pass ends it."""
+        stretch = self.stretch
+        if stretch is None:
+            return
+        now = self.ledger.settle()
+        self.ledger.accounts = self.main
+        self.stretch = None
+        if not stretch.evaluated(trained):
+            self._book(stretch.accounts, [0] * WIDTH)
+            self._count(stretch.counts, [0, 0, 0])
+            self.fetched.extend(stretch.fetched)
+            return
+        # Where nothing says that training began again inside, all of it was evaluation.
+        split = stretch.split
+        if split is None or not (stretch.passes or stretch.evals):
+            split = Split(stretch, now, by_loader=False)
+        self._book_evaluation(split.accounts)
+        if self.ticks == 0:
+            self._mark = (split.at_ns, list(self.main)) if split.at_ns != now else None
+            self._mark_forwards = False
+        self._book(stretch.accounts, split.accounts)
+        self._count(stretch.counts, split.counts)
+        self.fetched.extend(stretch.fetched[split.fetched :])
+        for loader in stretch.fetched[: split.fetched]:
+            loader.evaluates = True
+
+    def _book_evaluation(self, accounts: list[int]) -> None:
+        for index, value in enumerate(accounts):
+            self.main[index if index in _KEPT_APART else EVALUATION] += value
+
+    def _book(self, accounts: list[int], without: list[int]) -> None:
+        for index in range(WIDTH):
+            self.main[index] += accounts[index] - without[index]
+
+    def _count(self, counts: list[int], without: list[int]) -> None:
+        for index in range(3):
+            self.counts[index] += counts[index] - without[index]

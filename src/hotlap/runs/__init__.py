@@ -1,0 +1,7 @@
+"""Where runs live: the only code that knows file names and the format on disk.
+
+``frames``     bytes on disk: framed, checksummed records
+``recording``  one process appends to its own file (standard library only, never raises)
+``store``      the directory of all runs: create, find, list, prune
+``reading``    a run directory -> ``values.record.Record``
+"""

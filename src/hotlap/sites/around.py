@@ -1,0 +1,69 @@
+"""The wrapper that most sites need: begin, the user's call, end; our frame out of tracebacks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from hotlap.sites.hub import Channel
+
+
+def around(
+    original: Callable[..., Any],
+    channel: Channel,
+    subject: Callable[[tuple[Any, ...]], Any],
+) -> Callable[..., Any]:
+    """Wrap ``original`` so that ``channel`` hears of each call; result and exceptions are its own.
+
+    subject: picks what the subscribers see out of the positional arguments.
+    """
+    begin, end = channel.ends()
+    fail = channel.fail
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not channel.open:
+            return original(*args, **kwargs)
+        try:
+            seen = subject(args)
+            token = begin(seen)
+        except Exception as error:
+            fail(error)
+            return plainly(original, args, kwargs)
+        try:
+            return original(*args, **kwargs)
+        except BaseException as error:
+            hide_this_frame(error)
+            raise
+        finally:
+            try:
+                end(token, seen)
+            except Exception as error:
+                fail(error)
+
+    return call
+
+
+def plainly(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call as if we were not there."""
+    return original(*args, **kwargs)
+
+
+def hide_this_frame(error: BaseException) -> None:
+    """Drop the first traceback entry: the frame of ours that is about to re-raise.
+
+    A bare ``raise`` after it adds no new entry, so the user's traceback is as without us.
+    """
+    if error.__traceback__ is not None:
+        error.__traceback__ = error.__traceback__.tb_next
+
+
+def first(args: tuple[Any, ...]) -> Any:
+    """Pick the first positional argument (``self`` of a method), or None."""
+    return args[0] if args else None
+
+
+def nothing(args: tuple[Any, ...]) -> Any:  # noqa: ARG001 - the signature of a subject picker
+    """Pick nothing."""
+    return None

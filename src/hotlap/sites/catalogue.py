@@ -1,0 +1,75 @@
+"""All sites, and their installation when the module that they patch has been imported."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Final
+
+from hotlap.sites.hub import Hub
+from hotlap.sites.patches import Patches
+
+SITES: Final[tuple[str, ...]] = (
+    "autograd",
+    "checkpoint",
+    "collectives",
+    "compile",
+    "data_fetcher",
+    "data_loader",
+    "distributed_save",
+    "module_call",
+    "module_mode",
+    "optimizer_step",
+    "pickler",
+    "safetensors_save",
+    "streams",
+    "tensor_copy",
+    "tensor_read",
+)
+
+WATCHED: Final[tuple[str, ...]] = (
+    "torch",
+    "torch._dynamo.callback",
+    "torch.distributed.checkpoint",
+    "safetensors.torch",
+)
+"""Modules after whose import a site may be installed (a test keeps it equal to the sites')."""
+
+
+def site_modules() -> Iterator[ModuleType]:
+    """Import and yield every site."""
+    for name in SITES:
+        yield importlib.import_module(f"hotlap.sites.{name}")
+
+
+def install(
+    imported: str,
+    hub: Hub,
+    patches: Patches,
+    on_fault: Callable[[str, BaseException], None],
+) -> None:
+    """Install the sites that wait for module ``imported``. Never raises.
+
+    A site that cannot be installed (torch changed under it) is undone, reported and skipped.
+    """
+    for name in SITES:
+        channels = []
+        try:
+            site = importlib.import_module(f"hotlap.sites.{name}")
+            if imported != site.MODULE:
+                continue
+            channels = [hub.channel(channel) for channel in site.CHANNELS]
+            if not any(channels):
+                continue
+            site.install(hub, patches)
+            for channel in channels:
+                channel.silence = _silencer(patches, channel.name)
+        except Exception as error:
+            for channel in channels:
+                patches.undo(channel.name)
+            on_fault(name, error)
+
+
+def _silencer(patches: Patches, name: str) -> Callable[[], None]:
+    return lambda: patches.undo(name)

@@ -1,0 +1,125 @@
+"""Channels that carry what happens at a site to those who subscribed, and nothing to the user.
+
+A channel has two ends: ``begin(subject)`` returns a token, ``end(token, subject)`` takes it back.
+Sites call them around the user's call. With one subscriber the site calls it directly.
+An exception in a subscriber is ours: the site reports it with ``fail`` and goes silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Begin = Callable[[Any], Any]
+End = Callable[[Any, Any], None]
+OnFault = Callable[[str, BaseException], None]
+
+
+class InjectedFault(RuntimeError):
+    """Raised on purpose in place of a hook, to test that the training does not notice."""
+
+
+def nothing_began(subject: Any) -> Any:  # noqa: ARG001 - the signature of a channel's begin
+    """Stand in for ``begin`` of a channel that nobody needs at its start."""
+    return 0
+
+
+def nothing_ended(token: Any, subject: Any) -> None:
+    """Stand in for ``end`` of a channel that nobody needs at its end."""
+
+
+class Channel:
+    """The events of one place. Subscribers are called in the order of subscription.
+
+    Until ``close`` the two ends may be read as attributes and called directly; after a fault
+    they do nothing, so a hook that is still on the stack ends in peace.
+    """
+
+    __slots__ = ("_on_fault", "_subscribers", "name", "open", "silence")
+
+    def __init__(self, name: str, on_fault: OnFault) -> None:
+        self.name = name
+        self.open = True
+        self.silence: Callable[[], None] | None = None
+        self._on_fault = on_fault
+        self._subscribers: list[tuple[Begin, End]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._subscribers) and self.open
+
+    def subscribe(self, begin: Begin = nothing_began, end: End = nothing_ended) -> None:
+        """Add a subscriber; takes effect for sites that are installed afterwards."""
+        self._subscribers.append((begin, end))
+
+    def ends(self) -> tuple[Begin, End]:
+        """Return the two callables that a site calls: direct ones for a single subscriber."""
+        if len(self._subscribers) == 1:
+            return self._subscribers[0]
+        subscribers = tuple(self._subscribers)
+
+        def begin(subject: Any) -> Any:
+            return [one(subject) for one, _ in subscribers]
+
+        def end(token: Any, subject: Any) -> None:
+            for (_, one), part in zip(reversed(subscribers), reversed(token), strict=True):
+                one(part, subject)
+
+        return begin, end
+
+    def fail(self, error: BaseException) -> None:
+        """Report a fault of ours, once, and take the site out. Never raises."""
+        if not self.open:
+            return
+        self.open = False
+        try:
+            if self.silence is not None:
+                self.silence()
+        except Exception as second:
+            error = second
+        try:
+            self._on_fault(self.name, error)
+        except Exception:
+            return
+
+
+class Hub:
+    """All channels of one process.
+
+    on_fault: called with (channel name, error) at our own failure.
+    faults: channels whose subscribers are replaced by ones that raise ``InjectedFault``.
+    disabled: channels that stay empty.
+    """
+
+    def __init__(
+        self,
+        on_fault: OnFault,
+        faults: Iterable[str] = (),
+        disabled: Iterable[str] = (),
+    ) -> None:
+        self._on_fault = on_fault
+        self._faults = frozenset(faults)
+        self._disabled = frozenset(disabled)
+        self._channels: dict[str, Channel] = {}
+
+    def channel(self, name: str) -> Channel:
+        """Return the channel of that name, the same one each time."""
+        if name not in self._channels:
+            self._channels[name] = Channel(name, self._on_fault)
+        return self._channels[name]
+
+    def subscribe(self, name: str, begin: Begin = nothing_began, end: End = nothing_ended) -> None:
+        """Subscribe to a channel by name; a disabled one stays empty."""
+        if name in self._disabled:
+            return
+        if f"{name}.begin" in self._faults or name in self._faults:
+            begin = _raises(f"{name}.begin")
+        if f"{name}.end" in self._faults:
+            end = _raises(f"{name}.end")
+        self.channel(name).subscribe(begin, end)
+
+
+def _raises(name: str) -> Callable[..., Any]:
+    def raise_on_purpose(*_: Any) -> Any:
+        raise InjectedFault(name)
+
+    return raise_on_purpose

@@ -1,0 +1,44 @@
+"""Writes to stdout and stderr (``print``, progress bars), and ``logging`` handlers.
+
+The stream objects stay the user's own: only their ``write`` is shadowed by an attribute of the
+instance, which ``print`` and tqdm look up at each call. Channel ``write``: subject = the kind.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from hotlap.sites.around import around
+from hotlap.sites.hub import Channel, Hub
+from hotlap.sites.patches import Patches
+
+MODULE = "torch"
+CHANNELS = ("write",)
+
+
+def install(hub: Hub, patches: Patches) -> None:
+    """Shadow ``write`` of the two standard streams and wrap ``logging.Handler.handle``."""
+    channel = hub.channel("write")
+    for kind in ("stdout", "stderr"):
+        stream = getattr(sys, kind)
+        if stream is not None and hasattr(stream, "__dict__"):
+            _shadow(stream, kind, channel, patches)
+    handle = around(logging.Handler.handle, channel, _constant("logging"))
+    patches.set("write", logging.Handler, "handle", handle)
+
+
+def _shadow(stream: Any, kind: str, channel: Channel, patches: Patches) -> None:
+    try:
+        patches.set("write", stream, "write", around(stream.write, channel, _constant(kind)))
+    except (AttributeError, TypeError):
+        return  # a stream of the user's own making that takes no attributes
+
+
+def _constant(kind: str) -> Any:
+    def pick(args: tuple[Any, ...]) -> tuple[str, int | None]:
+        text = args[-1] if args else None
+        return kind, len(text) if isinstance(text, str) else None
+
+    return pick
