@@ -66,14 +66,13 @@ def summarise_machine(
 def machine_facts(record: Record) -> dict[str, Any]:
     """Return what stayed the same during the run; empty when it was not recorded.
 
-    The launcher writes it with the first sample, a process measured without one among its facts.
+    It stands in the record, or in the first sample.
     """
+    if record.facts:
+        return record.facts
     for sample in record.samples:
         if isinstance(sample.get("facts"), dict):
             return dict(sample["facts"])
-    for process in record.processes:
-        if isinstance(process.facts.get("machine"), dict):
-            return dict(process.facts["machine"])
     return {}
 
 

@@ -153,7 +153,7 @@ def _why_unknown(last: Process, rest_ns: int) -> str:
     if last.end_ns is not None:
         return "the run was still going, or its end was not recorded"
     if rest_ns <= 0:
-        return "the training process was still at work at its last record"
+        return "the training process was still at work when it last wrote"
     return (
         f"process {last.pid} left no farewell (killed?); the {_seconds(rest_ns)} after its last "
         "record may hold steps that were not written down, and belong to no phase"

@@ -32,7 +32,7 @@ MOST: Final = 2
 
 PARTS: Final = {
     "blocked": "blocked (storage, locks or sleep)",
-    "cpu": "on the CPU (reading, decoding, transforming)",
+    "cpu": "on the CPU (decoding, transforming)",
     "runqueue": "waiting for a free core",
     "collate": "collating samples into a batch",
     "ipc": "handing the batch over to the training process",
@@ -109,7 +109,7 @@ def _data_wait(
 ) -> str:
     loader = training_loader(one)
     who = "the loop" if len(trainers) == 1 else f"rank {one.rank}"
-    words = f"{who} waits {_percent(share)} of the step for data"
+    words = f"{who} waits for data in {_percent(share)} of the step"
     others = [other.step.phases["data_wait"].share for other in trainers if other is not one]
     least = min((other for other in others if other is not None), default=None)
     if least is not None and share - least >= WORTH_A_LOOK:
@@ -117,7 +117,7 @@ def _data_wait(
     if loader is not None:
         words += f"; {_preparing(loader)}"
     if machine.cpu_share is not None:
-        words += f"; the cores it may use are {_percent(machine.cpu_share)} busy"
+        words += f"; the cores allowed are {_percent(machine.cpu_share)} busy"
     return words
 
 
@@ -131,18 +131,18 @@ def training_loader(one: ProcessSummary) -> LoaderSummary | None:
 def _preparing(loader: LoaderSummary) -> str:
     known = {name: part.share for name, part in loader.split.items() if part.share is not None}
     if not loader.workers:
-        who = "it has no workers, the training thread prepares each batch itself"
+        who = "the loader has no workers, and the training thread itself spends"
     elif loader.workers == 1:
-        who = "its one worker prepares them"
+        who = "the loader's one worker spends"
     else:
-        who = f"its {loader.workers} workers prepare them"
+        who = f"the loader's {loader.workers} workers spend"
     if not known:
-        return who
+        return f"{who} a time on each batch that is not known"
     largest = max(known, key=lambda name: known[name])
     what = PARTS[largest]
     if largest == "blocked" and loader.upper_bound:
         what = "blocked or waiting for a free core"
-    return f"{who}, {_percent(known[largest])} of that time {what}"
+    return f"{who} {_percent(known[largest])} of a batch's time {what}"
 
 
 def _lines(one: ProcessSummary, phase: str) -> str:

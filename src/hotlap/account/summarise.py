@@ -27,17 +27,17 @@ def summarise(record: Record) -> RunSummary:
     """
     missing = Missing()
     trainers = trainers_of(record)
+    if record.exit_ns is None:
+        missing.note(
+            "end of the run",
+            "the run is still going, or its end was lost; figures reach to its last record",
+        )
     summaries = tuple(_trainer(one, trainers, record, missing) for one in trainers)
     machine = summarise_machine(record, trainers, missing)
     phases = _phases(record, trainers, missing)
     steps, source = _horizon(record, trainers, summaries)
     if steps is None:
         missing.note("horizon", _why_no_horizon(record, trainers))
-    if record.exit_ns is None:
-        missing.note(
-            "end of the run",
-            "the run is still going, or its end was lost; figures reach to its last record",
-        )
     for words in record.damage:
         missing.note("a part of the record", words)
     return RunSummary(

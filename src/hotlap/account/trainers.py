@@ -64,7 +64,8 @@ def absence(record: Record, trainers: Sequence[Process]) -> str | None:
     if not record.seen:
         return (
             "no Python process of the command reported itself: it was not Python, it was started "
-            "with -E, -I or -S, or its environment was replaced"
+            "with -E, -I or -S, or its environment was replaced; hotlap.measure() in the code "
+            "works in all of these"
         )
     if not any(one.get("torch") for one in record.seen):
         return f"{len(record.seen)} Python process(es) started, but none imported torch"

@@ -56,17 +56,12 @@ def steady_start(times: Sequence[int]) -> int:
 
 def _batches_out(times: Sequence[int], half: int) -> int:
     """Return how many leading steps lie in batches whose median is not the reference's."""
-    medians = [
-        _middle(times[at : at + BATCH])
-        for at in range(half, len(times) - BATCH + 1, BATCH)
-    ]
+    medians = [_middle(times[at : at + BATCH]) for at in range(half, len(times) - BATCH + 1, BATCH)]
     if len(medians) < 2:
         return 0
     fences = _fences(medians)
     start = 0
-    while start + BATCH <= half and not _inside(
-        _middle(times[start : start + BATCH]), fences
-    ):
+    while start + BATCH <= half and not _inside(_middle(times[start : start + BATCH]), fences):
         start += BATCH
     return start
 

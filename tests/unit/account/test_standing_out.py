@@ -27,8 +27,8 @@ def test_a_healthy_run_hears_that_nothing_stands_out() -> None:
 def test_waiting_for_data_comes_with_what_workers_and_cores_did() -> None:
     samples = (sample(3 * SECOND, [0, 0]), sample(5 * SECOND, [2 * SECOND, SECOND]))
     (said,) = _said(_waiting(), samples=samples)
-    assert "waits 60 % of the step for data" in said
-    assert "its 2 workers prepare them, 61 % of that time on the CPU" in said
+    assert "waits for data in 60 % of the step" in said
+    assert "the loader's 2 workers spend 61 % of a batch's time on the CPU" in said
     assert "75 % busy" in said
 
 
@@ -46,7 +46,7 @@ def test_a_loader_without_workers_is_named_as_such() -> None:
 
 def test_waiting_on_one_rank_alone_is_said_to_be_there() -> None:
     (said,) = _said(_waiting(0, wait=MS // 2), _waiting(1))
-    assert said.startswith("rank 1 waits 60 %")
+    assert said.startswith("rank 1 waits for data in 60 %")
     assert "waits least: 5 %" in said
 
 

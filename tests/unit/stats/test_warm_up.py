@@ -9,9 +9,7 @@ import pytest
 from hotlap.stats.warm_up import steady_start
 
 
-def _noise(
-    count: int, seed: int, level: int = 1_000_000, spread: float = 0.1
-) -> list[int]:
+def _noise(count: int, seed: int, level: int = 1_000_000, spread: float = 0.1) -> list[int]:
     generator = random.Random(seed)
     return [int(level * max(0.2, generator.gauss(1.0, spread))) for _ in range(count)]
 
@@ -43,8 +41,7 @@ def test_fast_first_steps_out_of_a_full_queue_are_cut() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_ramp_is_cut_near_its_end(seed: int) -> None:
     ramp = [
-        int(value * (5 - 4 * at / 50))
-        for at, value in enumerate(_noise(50, seed, spread=0.02))
+        int(value * (5 - 4 * at / 50)) for at, value in enumerate(_noise(50, seed, spread=0.02))
     ]
     start = steady_start(ramp + _noise(150, seed + 100, spread=0.02))
     assert 40 <= start <= 50
@@ -75,18 +72,13 @@ def test_two_kinds_of_steps_are_no_warm_up(seed: int) -> None:
 
 def test_alternating_steps_are_no_warm_up() -> None:
     assert (
-        steady_start(
-            [value * (1 + 4 * (at % 2)) for at, value in enumerate(_noise(200, 2))]
-        )
-        == 0
+        steady_start([value * (1 + 4 * (at % 2)) for at, value in enumerate(_noise(200, 2))]) == 0
     )
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_growing_series_is_no_warm_up(seed: int) -> None:
-    growing = [
-        int(value * (1 + at / 100)) for at, value in enumerate(_noise(300, seed))
-    ]
+    growing = [int(value * (1 + at / 100)) for at, value in enumerate(_noise(300, seed))]
     assert steady_start(growing) == 0
 
 

@@ -1,0 +1,75 @@
+"""``hotlap report``: the report of a run, again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from hotlap.errors import WrongUse
+
+
+@click.command(name="report")
+@click.argument("run", required=False, metavar="[RUN]")
+@click.option(
+    "--json",
+    "json_file",
+    metavar="FILE",
+    help="Write the report as JSON to FILE; - writes it to stdout instead of the text.",
+)
+def command(run: str | None, json_file: str | None) -> None:
+    """Show the report of a run again: by its id, or by its path; the latest if none is given.
+
+    A run that still goes on is shown up to its last record.
+    """
+    from hotlap.account import summarise
+    from hotlap.launch.absence import explain
+    from hotlap.runs.reading import read_run
+    from hotlap.runs.store import open_store
+
+    path = open_store(Path.cwd()).find(run)
+    record = read_run(path)
+    summary = summarise(record)
+    if summary.absence is not None:
+        words = explain(record, record.exit_code) or summary.absence
+        summary = replace(summary, absence=words)
+    if json_file is not None:
+        from hotlap.report.json_form import to_json
+
+        text = json.dumps(to_json(summary), indent=2, allow_nan=False) + "\n"
+        write(text, json_file)
+        if json_file == "-":
+            return
+    from hotlap.report.whole import whole
+
+    width = shutil.get_terminal_size((90, 24)).columns
+    click.echo(whole(summary, width, in_colour(), in_unicode(), run), nl=False, color=in_colour())
+
+
+def write(text: str, file: str) -> None:
+    """Write text to a file, or to stdout for ``-``; raises WrongUse when it cannot be written."""
+    if file == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WrongUse(
+            f"--json {file}: cannot be written ({error.strerror}); name another file"
+        ) from error
+
+
+def in_colour() -> bool:
+    """Tell whether stdout is a terminal that shows colours (no-color.org: ``NO_COLOR``)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def in_unicode() -> bool:
+    """Tell whether stdout takes block characters."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

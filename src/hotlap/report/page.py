@@ -1,0 +1,153 @@
+"""A page of text with a column of labels at its left, and bars drawn with blocks."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+GUTTER: Final = 10
+"""Columns of the labels."""
+
+WIDEST: Final = 100
+"""A page is no wider than this, however wide the terminal is."""
+
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+_ASCII: Final = str.maketrans(
+    {"█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": " ", "▎": " ", "▏": " "}
+    | {"µ": "u", "▸": ">", "…": "~"}
+)
+
+
+_HELD: Final = "\N{NO-BREAK SPACE}"
+
+
+class Row(NamedTuple):
+    """One bar: its name, its share of the whole (0-1, None draws nothing), a value in words."""
+
+    name: str
+    share: float | None
+    percent: str
+    value: str
+    style: str
+
+
+class Page:
+    """Collects lines; nothing is printed before ``render``."""
+
+    def __init__(self, width: int) -> None:
+        self.width = max(60, min(width, WIDEST))
+        self.lines: list[Text] = []
+
+    def blank(self) -> None:
+        """Leave one line free, never two."""
+        if self.lines and self.lines[-1].plain:
+            self.lines.append(Text())
+
+    def ends(self, left: Text, right: str) -> None:
+        """Write a line with something at both of its ends; the left side is cut to fit."""
+        room = self.width - len(right) - 2
+        left.truncate(room, overflow="ellipsis")
+        gap = " " * (self.width - left.cell_len - len(right))
+        self.lines.append(Text.assemble(left, gap, (right, "dim")))
+
+    def words(self, label: str, sentence: str, style: str = "", mark: str = "") -> None:
+        """Write a sentence beside a label, wrapped, further lines below its beginning."""
+        room = self.width - GUTTER - len(mark)
+        for at, line in enumerate(textwrap.wrap(_hold_units(sentence), room) or [""]):
+            line = line.replace(_HELD, " ")
+            self.lines.append(
+                Text.assemble(
+                    (f"{label if at == 0 else '':<{GUTTER}}", "bold"),
+                    (mark if at == 0 else " " * len(mark), "bold yellow"),
+                    (line, style),
+                )
+            )
+
+    def bars(self, label: str, rows: Sequence[Row]) -> None:
+        """Write rows of name, percentage, value and a bar; a whole fills what room is left."""
+        if not rows:
+            return
+        names = max(len(row.name) for row in rows)
+        percents = max(len(row.percent) for row in rows)
+        values = max(len(row.value) for row in rows)
+        room = max(10, self.width - GUTTER - names - percents - values - 6)
+        for at, row in enumerate(rows):
+            self.lines.append(
+                Text.assemble(
+                    (f"{label if at == 0 else '':<{GUTTER}}", "bold"),
+                    f"{row.name:<{names}}  ",
+                    (f"{row.percent:>{percents}}", "bold"),
+                    f"  {row.value:>{values}}  ",
+                    (bar(row.share, room), row.style),
+                )
+            )
+
+    def table(self, label: str, rows: Sequence[Sequence[str]], left: int = 0) -> None:
+        """Write aligned columns, the first row as a heading.
+
+        left: how many columns are aligned to the left; the others are to the right.
+        """
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for at, row in enumerate(rows):
+            cells = [
+                f"{cell:<{width}}" if column < left else f"{cell:>{width}}"
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            text = "  ".join(cells).rstrip()
+            room = self.width - GUTTER
+            self.lines.append(
+                Text.assemble(
+                    (f"{label if at == 0 else '':<{GUTTER}}", "bold"),
+                    (text if len(text) <= room else f"{text[: room - 1]}…", "" if at else "dim"),
+                )
+            )
+
+    def close_up(self, most: int) -> None:
+        """Drop blank lines, from the end on, until no more than so many lines are left."""
+        for at in range(len(self.lines) - 1, 0, -1):
+            if len(self.lines) <= most:
+                return
+            if not self.lines[at].plain:
+                del self.lines[at]
+
+    def render(self, colour: bool, unicode: bool) -> str:
+        """Return the page as text, with a newline at its end.
+
+        Args:
+            colour: with the escape sequences that terminals understand.
+            unicode: with block characters; otherwise ASCII alone is added to what users named.
+        """
+        out = io.StringIO()
+        console = Console(
+            file=out,
+            width=self.width,
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            no_color=not colour,
+            highlight=False,
+            legacy_windows=False,
+        )
+        for line in self.lines:
+            line.rstrip()
+            console.print(line, soft_wrap=True)
+        text = out.getvalue()
+        return text if unicode else text.translate(_ASCII)
+
+
+def _hold_units(sentence: str) -> str:
+    """Keep a number and the word after it, its unit, on one line."""
+    return re.sub(r"(?<=\d) (?=\S)", _HELD, sentence)
+
+
+def bar(share: float | None, room: int) -> str:
+    """Return a bar of blocks; a whole is ``room`` columns long, steps are an eighth of one."""
+    if share is None:
+        return ""
+    eighths = round(min(1.0, max(0.0, share)) * room * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
