@@ -37,6 +37,8 @@ def command(paths: tuple[str, ...], json_file: str | None, python: str | None) -
     from hotlap.machine.facts import machine_facts
     from hotlap.report.doctor import document, show
 
+    if json_file not in (None, "-") and not Path(json_file).absolute().parent.is_dir():
+        raise WrongUse(f"--json {json_file}: its folder does not exist; make it or name another")
     where = paths or (".",)
     errors = Console(stderr=True)
     with errors.status("") as status:

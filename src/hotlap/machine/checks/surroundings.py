@@ -132,5 +132,5 @@ def _ask(executable: str | None, say: Callable[[str], None] | None) -> _Asked:
         tell("looking for torch")
     else:
         tell(f"importing torch {python.packages['torch']} in a child process")
-    torch, because_torch = interpreter.ask_torch(python.executable)
+    torch, because_torch = interpreter.ask_torch(executable)
     return python, None, torch, because_torch

@@ -1,0 +1,165 @@
+"""``hotlap doctor`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def doctor(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run the verb in a process of its own, with variables of the environment changed."""
+    return subprocess.run(
+        [sys.executable, "-m", "hotlap", "doctor", *words],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+        env={**os.environ, "COLUMNS": "80", **changes},
+    )
+
+
+def by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the checks of a document by their names."""
+    return {check["name"]: check for check in document["checks"]}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> str:
+    """Return a Python without torch: this one, isolated from its site-packages."""
+    path = tmp_path / "python"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_page_and_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "doctor.json"
+    done = doctor(str(tmp_path), "--json", str(file), "--python", sys.executable)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    document = json.loads(file.read_text())
+    assert document["format"] == 1
+    squeezed = "".join(done.stdout.split())
+    for check in document["checks"]:
+        assert "".join(check["seen"].split()) in squeezed
+    assert by_name(document)["storage"]["seen"].startswith(f"{tmp_path}: ")
+    assert document["machine"]["cores_visible"] == os.cpu_count()
+    assert [disk["path"] for disk in document["machine"]["disks"]] == [str(tmp_path)]
+
+
+def test_json_alone_on_stdout_and_a_python_without_torch(bare: str) -> None:
+    done = doctor("--json", "-", "--python", bare)
+    assert done.returncode == 0, done.stderr
+    checks = by_name(json.loads(done.stdout))
+    assert checks["torch"]["state"] == "absent"
+    assert checks["torch threads"]["state"] == "unknown"
+    assert checks["decoders"]["state"] == "absent"
+
+
+def test_the_first_python_on_path_is_asked(bare: str) -> None:
+    folder = os.path.dirname(bare)
+    done = doctor("--json", "-", PATH=f"{folder}{os.pathsep}{os.environ['PATH']}")
+    checks = by_name(json.loads(done.stdout))
+    assert checks["torch"]["state"] == "absent"
+    assert "first on PATH" in checks["python"]["consequence"]
+
+
+def test_a_torch_that_dies_is_told_in_words(tmp_path: Path) -> None:
+    package = tmp_path / "torch"
+    package.mkdir()
+    (package / "__init__.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    done = doctor("--json", "-", "--python", sys.executable, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    torch = by_name(json.loads(done.stdout))["torch"]
+    assert torch["state"] == "limited"
+    assert "SIGILL" in torch["seen"]
+
+
+def test_wrong_use(tmp_path: Path, bare: str) -> None:
+    no_python = doctor("--python", str(tmp_path / "none"))
+    assert no_python.returncode == 2
+    assert "no program of this name" in no_python.stderr
+    no_folder = doctor("--json", str(tmp_path / "none" / "x.json"))
+    assert no_folder.returncode == 2
+    assert "its folder does not exist" in no_folder.stderr
+    no_file = doctor("--json", str(tmp_path), "--python", bare)
+    assert no_file.returncode == 2
+    assert "cannot be written" in no_file.stderr
+    assert doctor("--no-such-option").returncode == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_one_core_by_affinity(bare: str) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("only one core is allowed here, so it cannot be narrowed")
+    code = (
+        "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'hotlap', *sys.argv[1:]])"
+    )
+    words = ["doctor", "--json", "-", "--python", bare]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    document = json.loads(done.stdout)
+    cores = by_name(document)["cores"]
+    assert cores["state"] == "limited"
+    assert "1 allowed by affinity" in cores["seen"]
+    assert "OMP_NUM_THREADS=1" in cores["fix"]
+    assert document["machine"]["cores_allowed"] <= 1
+
+
+@pytest.fixture
+def half_a_core() -> Iterator[Path]:
+    """A real control group with a quota of half a core, removed afterwards."""
+    for base, files in (
+        (Path("/sys/fs/cgroup"), {"cpu.max": "50000 100000"}),
+        (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_quota_us": "50000"}),
+    ):
+        group = base / f"hotlap-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        # Version 1 has an ordinary folder where version 2 has its topmost group.
+        if not all((group / name).exists() for name in ("cgroup.procs", *files)):
+            group.rmdir()
+            continue
+        try:
+            for name, text in files.items():
+                (group / name).write_text(text)
+        except OSError:
+            group.rmdir()
+            continue
+        yield group
+        group.rmdir()
+        return
+    pytest.skip("no control group with a CPU quota can be made here (needs root)")
+
+
+@pytest.mark.root
+def test_a_real_quota(half_a_core: Path, bare: str) -> None:
+    code = (
+        "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+        "while time.process_time() < 0.3: pass\n"
+        "os.execv(sys.executable, [sys.executable, '-m', 'hotlap', *sys.argv[2:]])"
+    )
+    words = [str(half_a_core / "cgroup.procs"), "doctor", "--json", "-", "--python", bare]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    document = json.loads(done.stdout)
+    assert document["machine"]["cores_quota"] == 0.5
+    assert document["machine"]["cores_allowed"] == 0.5
+    cores = by_name(document)["cores"]
+    assert cores["state"] == "limited"
+    assert "a quota of 0.5 cores" in cores["seen"]
+    # 0.3 s of work under half a core cannot fit into its periods without being stopped.
+    assert by_name(document)["cpu throttling"]["state"] == "limited"

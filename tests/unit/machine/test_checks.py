@@ -1,0 +1,399 @@
+"""What doctor says of machines that we do not have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hotlap.machine.cgroup import Throttling
+from hotlap.machine.checks import devices, environment, facilities, processor, room
+from hotlap.machine.checks.catalogue import CATALOGUE, judge
+from hotlap.machine.checks.check import STATES, cores, size
+from hotlap.machine.checks.surroundings import NO_PYTHON, Surroundings
+from hotlap.machine.cpu import Cores, Processor
+from hotlap.machine.disks import Disk
+from hotlap.machine.gpu import NOT_INSTALLED
+from hotlap.machine.interpreter import Python, Torch
+from hotlap.machine.kernel import Facility
+from hotlap.machine.memory import Memory, Space
+
+GIB = 1 << 30
+
+DISK = Disk(
+    path="/data",
+    exists=True,
+    mount_point="/",
+    file_system="ext4",
+    source="/dev/nvme0n1p2",
+    kind="local",
+    read_only=False,
+    device="nvme0n1",
+    rotational=False,
+    virtual=False,
+    total_bytes=1000 * GIB,
+    free_bytes=500 * GIB,
+)
+TORCH = Torch(
+    version="2.13.0+cu130",
+    cuda="13.0",
+    hip=None,
+    cuda_available=True,
+    devices=(("NVIDIA H200", (9, 0)),),
+    mps_available=False,
+    threads=8,
+    interop_threads=8,
+    mkl=True,
+    openmp=True,
+    onednn=True,
+    cpu_capability="AVX512",
+    triton=True,
+    compiler=True,
+)
+GPU = {
+    "index": 0,
+    "name": "NVIDIA H200",
+    "uuid": "GPU-1",
+    "memory_total_bytes": 141 * GIB,
+    "capability": [9, 0],
+}
+GOOD = Surroundings(
+    system="Linux",
+    release="6.8",
+    architecture="x86_64",
+    container=None,
+    cores=Cores(16, 8, 16, None, 16.0, tuple(range(16))),
+    processor=Processor("Xeon", ("amx_bf16",), True, True, False, False),
+    throttling=Throttling(0, 0, 0),
+    load=0.3,
+    memory=Memory(64 * GIB, 60 * GIB, None, GIB, 60 * GIB, 0, 0),
+    shm=Space(32 * GIB, 32 * GIB),
+    paths=("/data",),
+    disks=(DISK,),
+    gpus=(GPU,),
+    gpus_because=None,
+    driver_models=("NVIDIA H200",),
+    amd_driver=False,
+    python=Python("/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"}),
+    python_because=None,
+    python_named=False,
+    torch=TORCH,
+    torch_because=None,
+    compiler="/usr/bin/g++",
+    compiler_name="g++",
+    allocators={"tcmalloc": "/usr/lib/libtcmalloc_minimal.so.4"},
+    schedstat=Facility(True, "moves"),
+    thread_io=Facility(True, "moves"),
+    pressure=Facility(True, "cpu 0%"),
+    namespaces=Facility(True, "work"),
+    environ={},
+)
+
+
+def but(**changes) -> Surroundings:
+    return replace(GOOD, **changes)
+
+
+def storage(**changes):
+    (check,) = room.storage(but(disks=(replace(DISK, **changes),)))
+    return check
+
+
+def test_a_good_machine_gets_no_word_of_blame():
+    checks = judge(GOOD)
+    assert {check.state for check in checks} == {"good"}
+    assert [check.fix for check in checks if check.fix] == []
+    assert len({check.name for check in checks}) == len(CATALOGUE)
+
+
+def test_every_line_says_something():
+    for seen in (GOOD, NOTHING, MAC):
+        for check in judge(seen):
+            assert check.state in STATES
+            assert check.seen
+            assert check.consequence
+            assert "None" not in f"{check.seen} {check.consequence} {check.fix or ''}"
+            assert "\n" not in check.seen + check.consequence
+
+
+NOTHING = but(
+    container="docker",
+    cores=Cores(None, None, None, None, None, None),
+    processor=None,
+    throttling=None,
+    load=None,
+    memory=Memory(None, None, None, None, None, None, None),
+    shm=None,
+    disks=None,
+    gpus=(),
+    gpus_because=NOT_INSTALLED,
+    driver_models=(),
+    python=None,
+    python_because=NO_PYTHON,
+    torch=None,
+    torch_because=NO_PYTHON,
+    compiler=None,
+    allocators={},
+    schedstat=Facility(False, "cannot be read"),
+    thread_io=Facility(False, "cannot be read"),
+    pressure=Facility(False, "cannot be read"),
+    namespaces=Facility(None, "not tried"),
+)
+MAC = replace(NOTHING, system="Darwin", cores=Cores(8, None, None, None, 8.0, None))
+
+
+def test_a_machine_that_tells_nothing_is_unknown_and_not_bad():
+    states = {check.name: check.state for check in judge(NOTHING)}
+    for name in ("cores", "other load", "vector instructions", "bf16 on the CPU", "memory"):
+        assert states[name] == "unknown"
+    assert states["python"] == "absent"
+    assert states["torch"] == "unknown"
+    assert states["GPUs"] == "absent"
+
+
+def test_macos_is_explained():
+    states = {check.name: check.state for check in judge(MAC)}
+    assert states["system"] == "limited"
+    for name in ("cores", "shared memory", "GPUs", "storage"):
+        assert states[name] == "unknown"
+    assert "8 cores" in processor.cores_usable(MAC).seen
+
+
+@pytest.mark.parametrize(
+    ("affinity", "quota", "allowed", "threads"), [(16, 2.5, 2.5, 2), (4, None, 4.0, 4)]
+)
+def test_fewer_cores_than_are_visible(affinity, quota, allowed, threads):
+    found = but(cores=Cores(16, 8, affinity, quota, allowed, None))
+    check = processor.cores_usable(found)
+    assert check.state == "limited"
+    assert "16 threads or workers" in check.consequence
+    assert f"OMP_NUM_THREADS={threads}" in (check.fix or "")
+    assert ("limits.cpu" in (check.fix or "")) == (quota is not None)
+
+
+def test_a_quota_larger_than_the_machine_limits_nothing():
+    found = but(cores=Cores(16, 8, 16, 32.0, 16.0, None))
+    assert processor.cores_usable(found).state == "good"
+
+
+def test_throttling():
+    quota = Cores(16, 8, 16, 2.0, 2.0, None)
+    never = but(cores=quota, throttling=Throttling(50, 0, 0))
+    often = but(cores=quota, throttling=Throttling(50, 20, 3_000_000_000))
+    assert processor.throttling(never).state == "good"
+    assert processor.throttling(often).state == "limited"
+    assert "20 of 50 periods" in processor.throttling(often).seen
+    assert "3.0 s" in processor.throttling(often).seen
+    assert processor.throttling(but(cores=quota, throttling=None)).state == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("load", "allowed", "state"),
+    [(0.9, 16.0, "good"), (1.5, 16.0, "good"), (3.0, 16.0, "limited"), (3.0, 4.0, "good")],
+)
+def test_load_counts_when_it_takes_cores_of_ours(load, allowed, state):
+    found = but(load=load, cores=Cores(16, 8, 16, None, allowed, None))
+    assert processor.load(found).state == state
+
+
+def test_instructions():
+    def made(**changes):
+        return but(processor=replace(GOOD.processor, **changes))
+
+    assert processor.vectors(made(avx512=False)).state == "good"
+    assert processor.vectors(made(avx512=False, avx2=False)).state == "limited"
+    assert processor.vectors(made(avx512=False, avx2=False, arm=True)).state == "good"
+    without = processor.bf16(made(bf16=()))
+    assert without.state == "absent"
+    assert "float32" in (without.fix or "")
+
+
+def test_a_memory_limit():
+    found = Memory(64 * GIB, 60 * GIB, 4 * GIB, GIB, 3 * GIB, 0, 0)
+    check = room.memory(but(memory=found))
+    assert check.state == "limited"
+    assert "killed at 4.0 GiB" in check.consequence
+    above = replace(found, limit_bytes=100 * GIB)
+    assert room.memory(but(memory=above)).state == "good"
+
+
+def test_swap():
+    def made(total, used):
+        return but(memory=replace(GOOD.memory, swap_total_bytes=total, swap_used_bytes=used))
+
+    assert room.swap(made(GIB, 0)).state == "good"
+    assert room.swap(made(GIB, GIB // 2)).state == "limited"
+
+
+def test_the_shared_memory_of_a_container():
+    check = room.shared_memory(but(shm=Space(64 << 20, 64 << 20)))
+    assert check.state == "limited"
+    assert "room for 1 batches of 37 MiB" in check.consequence
+    assert "16 workers with 2 each want 32" in check.consequence
+    assert "--shm-size" in (check.fix or "")
+    assert room.shared_memory(but(shm=None)).state == "absent"
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "words"),
+    [
+        ({}, "good", "solid state"),
+        ({"rotational": True}, "limited", "spins"),
+        ({"rotational": True, "virtual": True, "device": "vda"}, "unknown", "hypervisor"),
+        ({"kind": "network", "file_system": "nfs4", "source": "s:/x"}, "limited", "nfs4 from s:/x"),
+        ({"kind": "memory", "file_system": "tmpfs"}, "good", "in memory"),
+        ({"kind": "layered", "file_system": "overlay"}, "unknown", "container"),
+        ({"kind": "fuse", "file_system": "fuse.x"}, "unknown", "served by a program"),
+        ({"kind": "host", "file_system": "9p"}, "limited", "host shares"),
+        ({"device": None, "rotational": None}, "unknown", "not known"),
+        ({"exists": False}, "absent", "no such path"),
+        ({"free_bytes": 1 << 20}, "limited", "1.0 MiB free"),
+        ({"read_only": True, "free_bytes": 0}, "good", "read-only"),
+    ],
+)
+def test_storage(changes, state, words):
+    check = storage(**changes)
+    assert check.state == state
+    assert words in check.seen
+    assert check.seen.startswith("/data: ")
+
+
+def test_a_disk_without_a_name_of_a_virtual_one_under_a_hypervisor():
+    """Clouds show their network disks as NVMe, so solid state is not believed there."""
+    found = but(processor=replace(GOOD.processor, virtual=True))
+    (check,) = room.storage(found)
+    assert check.state == "unknown"
+
+
+def test_gpus():
+    def made(**changes):
+        return devices.gpus(but(**changes))
+
+    assert made().seen == "1 x NVIDIA H200 (141 GiB)"
+    old = {**GPU, "capability": [7, 5], "name": "Tesla T4"}
+    assert "bfloat16 is emulated" in made(gpus=(old,)).consequence
+    assert made(gpus=(GPU, old)).fix == "export CUDA_DEVICE_ORDER=PCI_BUS_ID"
+    unread = made(gpus=(), gpus_because=NOT_INSTALLED)
+    assert (unread.state, unread.fix) == ("limited", "pip install 'hotlap[gpu]'")
+    none = made(gpus=(), gpus_because=NOT_INSTALLED, driver_models=())
+    assert none.state == "absent"
+    assert "no NVIDIA driver is loaded" in none.seen
+    amd = made(gpus=(), gpus_because=NOT_INSTALLED, driver_models=(), amd_driver=True)
+    assert amd.state == "unknown"
+
+
+def test_a_gpu_that_torch_does_not_use():
+    built_without = replace(TORCH, cuda=None, cuda_available=False)
+    check = environment.torch(but(torch=built_without))
+    assert check.state == "limited"
+    assert "this build has no CUDA" in check.consequence
+    mismatch = environment.torch(but(torch=replace(TORCH, cuda_available=False)))
+    assert "do not match" in mismatch.consequence
+    alone = but(torch=built_without, gpus=(), driver_models=())
+    assert environment.torch(alone).state == "good"
+
+
+def test_torch_that_is_absent_broken_or_old():
+    because = "ModuleNotFoundError: No module named 'torch'"
+    bare = replace(GOOD.python, packages={})
+    absent = environment.torch(but(torch=None, torch_because=because, python=bare))
+    assert absent.state == "absent"
+    assert "/env/bin/python" in absent.seen
+    broken = environment.torch(but(torch=None, torch_because="it was killed by SIGILL"))
+    assert broken.state == "limited"
+    assert "installed (2.13), but its import fails: it was killed by SIGILL" in broken.seen
+    old = environment.torch(but(torch=replace(TORCH, version="2.3.1")))
+    assert old.state == "limited"
+
+
+@pytest.mark.parametrize(
+    ("threads", "allowed", "environ", "state", "fix"),
+    [
+        (16, 2.5, {}, "limited", "export OMP_NUM_THREADS=2"),
+        (8, 16.0, {}, "good", None),
+        (1, 16.0, {"OMP_NUM_THREADS": "1"}, "limited", "unset OMP_NUM_THREADS"),
+        (1, 1.0, {}, "good", None),
+    ],
+)
+def test_threads(threads, allowed, environ, state, fix):
+    found = but(
+        torch=replace(TORCH, threads=threads),
+        cores=Cores(16, 8, 16, None, allowed, None),
+        environ=environ,
+    )
+    check = environment.threads(found)
+    assert (check.state, check.fix) == (state, fix)
+
+
+def test_what_compiling_lacks():
+    found = but(
+        compiler=None,
+        python=replace(GOOD.python, headers=False),
+        torch=replace(TORCH, triton=False),
+    )
+    check = environment.compiler(found)
+    assert check.state == "limited"
+    assert check.seen == "no C++ compiler (g++), no Python.h, no triton"
+    on_cpu = but(torch=replace(TORCH, triton=False, cuda_available=False))
+    assert environment.compiler(on_cpu).state == "good"
+
+
+def test_allocators():
+    assert environment.allocators(but(allocators={})).state == "absent"
+    preloaded = but(environ={"LD_PRELOAD": "/x/libfoo.so:/x/libjemalloc.so.2"}, allocators={})
+    assert environment.allocators(preloaded).seen == "libjemalloc.so.2 is in LD_PRELOAD"
+
+
+@pytest.mark.parametrize(
+    ("packages", "state"),
+    [
+        ({}, "absent"),
+        ({"pillow": "11"}, "limited"),
+        ({"pillow": "11", "opencv-python-headless": "4"}, "good"),
+        ({"soundfile": "1"}, "good"),
+    ],
+)
+def test_decoders(packages, state):
+    found = but(python=replace(GOOD.python, packages=packages))
+    assert environment.decoders(found).state == state
+
+
+def test_python():
+    assert "--python names it" in environment.python(but(python_named=True)).consequence
+    old = environment.python(but(python=replace(GOOD.python, version="3.9.18")))
+    assert old.state == "limited"
+    silent = environment.python(but(python=None, python_because="/x: it was killed by SIGSEGV"))
+    assert silent.state == "unknown"
+
+
+def test_facilities_that_lack():
+    missing = Facility(False, "cannot be read")
+    check = facilities.run_queue(but(schedstat=missing))
+    assert check.state == "absent"
+    assert "upper bound" in check.consequence
+    assert facilities.pressure(but(pressure=missing)).fix is not None
+    assert facilities.thread_io(but(thread_io=missing)).state == "absent"
+    assert facilities.namespaces(but(namespaces=Facility(None, "?"))).state == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (64 << 20, "64 MiB"),
+        (3 << 29, "1.5 GiB"),
+        (1000 << 20, "1.0 GiB"),
+    ],
+)
+def test_sizes(number, words):
+    assert size(number) == words
+
+
+def test_numbers_of_cores():
+    assert [cores(n) for n in (1, 1.5, 10, 0.25)] == [
+        "1 core",
+        "1.5 cores",
+        "10 cores",
+        "0.25 cores",
+    ]

@@ -1,0 +1,219 @@
+"""NVML, by a stand-in for the ``pynvml`` package at its boundary."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import pytest
+
+from hotlap.machine import gpu
+
+UUIDS = ["GPU-aaaa-1", "GPU-aabb-2", "GPU-cccc-3"]
+
+
+class NVMLError(Exception):
+    pass
+
+
+class LibraryNotFound(NVMLError):
+    pass
+
+
+class DriverNotLoaded(NVMLError):
+    pass
+
+
+def library(count=3, **changes):
+    """Return a module with the calls that hotlap makes; a change of None removes a call."""
+    calls = {
+        "NVMLError": NVMLError,
+        "NVMLError_LibraryNotFound": LibraryNotFound,
+        "NVMLError_DriverNotLoaded": DriverNotLoaded,
+        "NVML_CLOCK_SM": 1,
+        "NVML_CLOCK_MEM": 2,
+        "NVML_TEMPERATURE_GPU": 0,
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlDeviceGetCount": lambda: count,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetUUID": lambda handle: UUIDS[handle].encode(),
+        "nvmlDeviceGetName": lambda handle: f"Model {handle}",
+        "nvmlDeviceGetMemoryInfo": lambda _: types.SimpleNamespace(total=80 << 30, used=1 << 30),
+        "nvmlDeviceGetUtilizationRates": lambda _: types.SimpleNamespace(gpu=75, memory=20),
+        "nvmlDeviceGetClockInfo": lambda _, kind: {1: 1500, 2: 2600}[kind],
+        "nvmlDeviceGetPowerUsage": lambda _: 250_000,
+        "nvmlDeviceGetTemperature": lambda _, sensor: 60 + sensor,
+        "nvmlDeviceGetCurrentClocksEventReasons": lambda _: 0x1 | 0x4 | 0x40,
+        "nvmlDeviceGetCurrPcieLinkGeneration": lambda _: 4,
+        "nvmlDeviceGetCurrPcieLinkWidth": lambda _: 16,
+        "nvmlDeviceGetMaxPcieLinkGeneration": lambda _: 5,
+        "nvmlDeviceGetMaxPcieLinkWidth": lambda _: 16,
+        "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
+    }
+    module = types.ModuleType("pynvml")
+    for name, value in {**calls, **changes}.items():
+        if value is not None:
+            setattr(module, name, value)
+    return module
+
+
+def failing(error):
+    def call(*_):
+        raise error
+
+    return call
+
+
+@pytest.fixture
+def install(monkeypatch):
+    return lambda module: monkeypatch.setitem(sys.modules, "pynvml", module)
+
+
+def test_without_the_package(install):
+    install(None)
+    assert gpu.connect({}) == (None, gpu.NOT_INSTALLED)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (LibraryNotFound(), "no NVIDIA driver: NVML library not found"),
+        (DriverNotLoaded(), "the NVIDIA driver is installed but not loaded"),
+        (NVMLError("Insufficient Permissions"), "NVML does not start: Insufficient Permissions"),
+    ],
+)
+def test_without_a_driver(install, error, words):
+    install(library(nvmlInit=failing(error)))
+    assert gpu.connect({}) == (None, words)
+
+
+def test_a_driver_that_does_not_answer(install):
+    install(library(nvmlDeviceGetCount=failing(NVMLError("GPU is lost"))))
+    assert gpu.connect({}) == (None, "the NVIDIA driver does not answer: GPU is lost")
+
+
+def test_a_driver_without_gpus(install):
+    install(library(count=0))
+    gpus, because = gpu.connect({})
+    assert gpus is None
+    assert because == "the NVIDIA driver is there, but it shows no GPU"
+
+
+def test_one_sample(install):
+    install(library(count=1))
+    gpus, because = gpu.connect({})
+    assert because is None
+    assert gpus is not None
+    assert gpus.sample() == [
+        {
+            "index": 0,
+            "busy_share": 0.75,
+            "memory_busy_share": 0.2,
+            "memory_used_bytes": 1 << 30,
+            "memory_total_bytes": 80 << 30,
+            "sm_clock_hz": 1_500_000_000,
+            "memory_clock_hz": 2_600_000_000,
+            "power_mw": 250_000,
+            "temperature_c": 60,
+            "throttled_by": ["software power cap", "hardware thermal slowdown"],
+            "pcie_generation": 4,
+            "pcie_width": 16,
+        }
+    ]
+
+
+def test_facts(install):
+    install(library(count=1))
+    gpus, _ = gpu.connect({})
+    assert gpus is not None
+    assert gpus.facts() == [
+        {
+            "index": 0,
+            "name": "Model 0",
+            "uuid": "GPU-aaaa-1",
+            "memory_total_bytes": 80 << 30,
+            "pcie_generation_max": 5,
+            "pcie_width_max": 16,
+            "capability": [9, 0],
+        }
+    ]
+
+
+def test_what_a_gpu_does_not_tell_is_none(install):
+    """A refused call and a call that an old package does not have."""
+    install(
+        library(
+            count=1,
+            nvmlDeviceGetPowerUsage=failing(NVMLError("Not Supported")),
+            nvmlDeviceGetUtilizationRates=failing(NVMLError("Not Supported")),
+            nvmlDeviceGetCurrentClocksEventReasons=None,
+            NVML_CLOCK_SM=None,
+        )
+    )
+    gpus, _ = gpu.connect({})
+    assert gpus is not None
+    (sample,) = gpus.sample()
+    missing = {name for name, value in sample.items() if value is None}
+    expected = {"power_mw", "busy_share", "memory_busy_share", "throttled_by", "sm_clock_hz"}
+    assert missing == expected
+
+
+def test_the_older_name_of_the_throttle_reasons(install):
+    install(
+        library(
+            count=1,
+            nvmlDeviceGetCurrentClocksEventReasons=None,
+            nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x80,
+        )
+    )
+    gpus, _ = gpu.connect({})
+    assert gpus is not None
+    assert gpus.sample()[0]["throttled_by"] == ["hardware power brake"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "indices"),
+    [
+        (None, [0, 1, 2]),
+        ("2,0", [2, 0]),
+        ("GPU-cccc", [2]),
+        ("GPU-aa", []),
+        ("GPU-aabb-2, 0", [1, 0]),
+        ("0,7,1", [0]),
+        ("", []),
+        ("-1", []),
+        ("1,1", []),
+        ("MIG-aaaa", []),
+    ],
+)
+def test_visible_devices(setting, indices):
+    assert gpu.visible(UUIDS, setting) == indices
+
+
+def test_only_visible_gpus_are_sampled(install):
+    install(library())
+    gpus, _ = gpu.connect({"CUDA_VISIBLE_DEVICES": "2,GPU-aaaa"})
+    assert gpus is not None
+    assert [sample["index"] for sample in gpus.sample()] == [2, 0]
+    assert gpu.connect({"CUDA_VISIBLE_DEVICES": "-1"}) == (
+        None,
+        "CUDA_VISIBLE_DEVICES='-1' hides all 3 GPUs",
+    )
+
+
+def test_closing(install):
+    ended = []
+    install(library(count=1, nvmlShutdown=lambda: ended.append(True)))
+    gpus, _ = gpu.connect({})
+    assert gpus is not None
+    gpus.close()
+    assert ended == [True]
+    assert gpus.sample() == []
+
+
+def test_a_driver_seen_without_nvml(tree):
+    card = "proc/driver/nvidia/gpus/0000:0{}:00.0/information"
+    root = tree({card.format(n): "Model: \t\t NVIDIA H200\nIRQ: 5\n" for n in (1, 2)})
+    assert gpu.driver_models(root) == ["NVIDIA H200", "NVIDIA H200"]
+    assert not gpu.has_amd_driver(root)
