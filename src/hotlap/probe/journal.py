@@ -8,6 +8,7 @@ Nothing is written inside a step more often than once a second, in one append of
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final
 
@@ -21,7 +22,8 @@ from hotlap.values.phase import ACCOUNTS, STEP_PHASES
 DETAIL: Final = 2000
 EXCERPTS: Final = 60
 EXCERPT: Final = 64
-RULES: Final = ("optimizer", "explicit", "loader", "backward")
+RULES: Final = ("", "backward", "loader", "optimizer", "explicit")
+"""Rules that end a step, by rank: one that has been seen silences those below it."""
 COLUMNS: Final = (
     "number",
     "end_ns",
@@ -68,6 +70,19 @@ class Window:
         self.accounts = [0] * WIDTH
         self.counts = [0, 0, 0]
 
+    def add(
+        self, now: int, optimizer: int, deltas: list[int], counts: list[int], cpu_ns: int
+    ) -> None:
+        """Add one tick."""
+        self.ticks += 1
+        self.end_ns = now
+        self.cpu_ns += cpu_ns
+        for index, value in enumerate(deltas):
+            self.accounts[index] += value
+        for index, value in enumerate(counts):
+            self.counts[index] += value
+        self.by_optimizer[optimizer] = self.by_optimizer.get(optimizer, 0) + 1
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, the names of ``values.record.Window``."""
         batches, forwards, backwards = self.counts
@@ -88,17 +103,26 @@ class Window:
         }
 
 
+Raw = tuple[int, int, int, tuple[int, ...], list[int], int, bool]
+"""A tick as the timeline gives it: instant, rank of its rule, optimizer, accounts so far,
+counts since the last tick, CPU time of the thread so far, first batch of an epoch."""
+
+
 class Journal:
     """Collects what one training process has to tell and appends it to its file.
 
-    recording: where frames go. status: called at each flush for frames that are cumulative
-    (tables of calls, counters); it gets the journal.
+    Inside a step a tick is only kept; once a second all of them are digested and written.
+    recording: where frames go. status: called now and then, for frames that are cumulative
+    (tables of calls, counters).
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.status: list[Any] = []
+        self.status: list[Callable[[], None]] = []
         self.begun_ns = perf_counter_ns()
+        self._raw: list[Raw] = []
+        self._base: tuple[int, ...] = (0,) * WIDTH
+        self._base_cpu_ns = 0
         self._number = 0
         self._detail: list[tuple[int, ...]] = []
         self._ring: deque[tuple[int, ...]] = deque(maxlen=EXCERPT)
@@ -108,44 +132,76 @@ class Journal:
         self._cycle = Cycle()
         self._step_ns = 0
         self._window: Window | None = None
+        self._window_begin_ns = 0
         self._typical_ns: float | None = None
         self._next_flush_ns = 0
         self._next_status_ns = 0
 
-    # -- what the timeline tells -------------------------------------------------------------
+    # -- inside a step -----------------------------------------------------------------------
 
-    def first_step(self, at_ns: int, accounts: list[int]) -> None:
+    def first_step(self, at_ns: int, accounts: list[int], cpu_ns: int) -> None:
         """Note where the first step began and what had been booked until then."""
         self.recording.add(frames.encode_json("frst", {"at_ns": at_ns, "accounts": accounts}))
         self._window_begin_ns = at_ns
+        self._base = tuple(accounts)
+        self._base_cpu_ns = cpu_ns
 
     def loader_trains(self, loader: Any) -> None:
         """Note that a loader feeds backward passes."""
         loader.trains = True
         self.recording.add(frames.encode_json("load", loader.to_dict()))
 
-    def tick(
-        self,
-        now: int,
-        rule: str,
-        optimizer: int,
-        deltas: list[int],
-        counts: list[int],
-        cpu_ns: int,
-        epoch_first: bool,
-    ) -> None:
-        """Take in one tick. Cost: about 5 us, and a flush once a second."""
-        self._number += 1
-        row = (
-            self._number,
-            now,
-            RULES.index(rule),
-            optimizer,
-            *deltas,
-            *counts,
-            cpu_ns,
-            int(epoch_first),
+    def tick(self, raw: Raw) -> None:
+        """Take in one tick. Cost: below 1 us, and a flush once a second."""
+        self._raw.append(raw)
+        if raw[0] >= self._next_flush_ns:
+            self.flush(raw[0])
+
+    # -- once a second -----------------------------------------------------------------------
+
+    def flush(self, now: int) -> None:
+        """Write what has gathered; windows and tables at intervals that grow with the run."""
+        age = now - self.begun_ns
+        for raw in self._raw:
+            self._digest(raw)
+        self._raw.clear()
+        if self._detail:
+            self.recording.add(frames.encode_rows("tick", COLUMNS, self._detail))
+            self._detail.clear()
+        window = self._window
+        if window is not None and now - window.begin_ns >= max(5 * _SECOND, age // 100):
+            self._end_window()
+            window = None
+        if now >= self._next_status_ns:
+            self._next_status_ns = now + max(_SECOND, age // 200)
+            if window is not None:
+                # The open window, provisionally: the reader keeps the last of each first_tick.
+                self.recording.add(frames.encode_json("wind", window.to_dict()))
+            for write in self.status:
+                write()
+        self.recording.flush()
+        # A slow disk is asked less often: at most 1 % of the time may go into writing.
+        pause = max(_SECOND, 100 * self.recording.slowest_ns)
+        self._next_flush_ns = now + min(pause, 60 * _SECOND)
+
+    def close(self, end_ns: int, after_last_tick: list[int]) -> None:
+        """Write everything that is left, and the farewell."""
+        self._next_status_ns = 0
+        self.flush(end_ns)
+        self._end_window()
+        self.recording.add(
+            frames.encode_json("bye.", {"end_ns": end_ns, "after_last_tick": after_last_tick})
         )
+        self.recording.flush()
+
+    def _digest(self, raw: Raw) -> None:
+        """Turn a tick into a row of differences, keep it in detail, and add it up."""
+        now, rank, optimizer, accounts, counts, cpu_ns, epoch_first = raw
+        self._number += 1
+        deltas = [a - b for a, b in zip(accounts, self._base, strict=True)]
+        spent = cpu_ns - self._base_cpu_ns
+        self._base, self._base_cpu_ns = accounts, cpu_ns
+        row = (self._number, now, rank, optimizer, *deltas, *counts, spent, int(epoch_first))
         if self._number <= DETAIL:
             self._detail.append(row)
             self._last_written = self._number
@@ -155,46 +211,26 @@ class Journal:
                 self._until_excerpt -= 1
                 if not self._until_excerpt:
                     self._write_excerpt()
+        rule = RULES[rank]
         window = self._window
         if window is None or window.rule != rule:
             self._end_window()
             window = self._window = Window(self._number, self._window_begin_ns, rule)
-            if self._cycle is None or rule != "optimizer":
-                self._step_ns = 0
-        self._sum_up(window, row, deltas, optimizer, rule)
-        if now >= self._next_flush_ns:
-            self.flush(now)
-
-    def _sum_up(
-        self, window: Window, row: tuple[int, ...], deltas: list[int], optimizer: int, rule: str
-    ) -> None:
-        window.ticks += 1
-        window.end_ns = row[1]
-        window.cpu_ns += row[-2]
-        accounts = window.accounts
-        for index, value in enumerate(deltas):
-            accounts[index] += value
-        counts = window.counts
-        counts[0] += row[-5]
-        counts[1] += row[-4]
-        counts[2] += row[-3]
-        window.by_optimizer[optimizer] = window.by_optimizer.get(optimizer, 0) + 1
+        window.add(now, optimizer, deltas, counts, spent)
         self._step_ns += sum(deltas[:_PARTS])
         if rule != "optimizer" or self._cycle.closes(optimizer):
-            place = bucket(self._step_ns)
-            window.histogram[place] = window.histogram.get(place, 0) + 1
-            window.steps += 1
-            self._watch_for_change(self._step_ns)
-            self._step_ns = 0
+            self._end_step(window)
 
-    # -- detail around changes ----------------------------------------------------------------
-
-    def _watch_for_change(self, step_ns: int) -> None:
+    def _end_step(self, window: Window) -> None:
+        place = bucket(self._step_ns)
+        window.histogram[place] = window.histogram.get(place, 0) + 1
+        window.steps += 1
         typical = self._typical_ns
-        if self._number <= DETAIL or typical is None or self._until_excerpt:
-            return
-        if step_ns > 3 * typical and self._excerpts < EXCERPTS:
+        odd = typical is not None and self._step_ns > 3 * typical
+        if odd and self._number > DETAIL and not self._until_excerpt:
+            # Half of the excerpt shows what came before the odd step, half what follows it.
             self._until_excerpt = EXCERPT // 2
+        self._step_ns = 0
 
     def _write_excerpt(self) -> None:
         rows = [row for row in self._ring if row[0] > self._last_written]
@@ -202,10 +238,6 @@ class Journal:
             self._excerpts += 1
             self._last_written = rows[-1][0]
             self.recording.add(frames.encode_rows("tick", COLUMNS, rows))
-
-    # -- windows and flushes -------------------------------------------------------------------
-
-    _window_begin_ns = 0
 
     def _end_window(self) -> None:
         window = self._window
@@ -221,38 +253,3 @@ class Journal:
             self._typical_ns = median
         self._window_begin_ns = window.end_ns
         self._window = None
-
-    def flush(self, now: int) -> None:
-        """Write what has gathered; windows and tables at intervals that grow with the run."""
-        age = now - self.begun_ns
-        if self._detail:
-            self.recording.add(frames.encode_rows("tick", COLUMNS, self._detail))
-            self._detail.clear()
-        window = self._window
-        if window is not None and now - window.begin_ns >= max(5 * _SECOND, age // 100):
-            self._end_window()
-            window = None
-        if now >= self._next_status_ns:
-            self._next_status_ns = now + max(_SECOND, age // 200)
-            if window is not None:
-                # The open window, provisionally: the reader keeps the last of each first_tick.
-                self.recording.add(frames.encode_json("wind", window.to_dict()))
-            for one in self.status:
-                one()
-        self.recording.flush()
-        # A slow disk is asked less often: at most 1 % of the time may go into writing.
-        pause = max(_SECOND, 100 * self.recording.slowest_ns)
-        self._next_flush_ns = now + min(pause, 60 * _SECOND)
-
-    def due(self, now: int) -> bool:
-        """Tell whether a flush is due (asked between steps, where no tick comes)."""
-        return now >= self._next_flush_ns
-
-    def close(self, end_ns: int, after_last_tick: list[int]) -> None:
-        """Write everything that is left, and the farewell."""
-        self._end_window()
-        self._next_status_ns = 0
-        self.recording.add(
-            frames.encode_json("bye.", {"end_ns": end_ns, "after_last_tick": after_last_tick})
-        )
-        self.flush(end_ns)

@@ -7,7 +7,7 @@ from _thread import get_ident
 from typing import Any
 
 from hotlap.probe.ledger import OPTIMIZER, OTHER, Ledger
-from hotlap.probe.timeline import Timeline
+from hotlap.probe.timeline import BY_OPTIMIZER, Timeline
 from hotlap.sites.hub import Hub
 
 
@@ -30,7 +30,7 @@ class Optimizers:
         """An optimizer steps; one inside another one (a wrapper's inner) is part of it."""
         ledger = self._ledger
         if not ledger.mine():
-            if self._timeline.rank >= 3 or ledger.stack:
+            if self._timeline.rank >= BY_OPTIMIZER or ledger.stack:
                 return 0
             # The first optimizer step tells which thread trains.
             ledger.settle()
@@ -51,7 +51,7 @@ class Optimizers:
             return
         self._open.pop(id(optimizer), None)
         self._ledger.leave(token)
-        self._timeline.tick("optimizer", self._ordinal(optimizer))
+        self._timeline.tick(BY_OPTIMIZER, self._ordinal(optimizer))
 
     def zero_begins(self, _optimizer: Any) -> int:
         """Gradients are cleared: part of the optimizer's phase."""

@@ -12,7 +12,7 @@ import weakref
 from time import thread_time_ns
 from typing import Any, Final
 
-from hotlap.probe.journal import Journal
+from hotlap.probe.journal import RULES, Journal
 from hotlap.probe.ledger import (
     CHECKPOINT,
     COMPILE,
@@ -21,8 +21,9 @@ from hotlap.probe.ledger import (
     Ledger,
 )
 
-RANKS: Final = {"backward": 1, "loader": 2, "optimizer": 3, "explicit": 4}
-"""Rules that end a step; a higher one, once seen, silences the lower ones."""
+BY_BACKWARD, BY_LOADER, BY_OPTIMIZER, BY_HAND = (
+    RULES.index(rule) for rule in ("backward", "loader", "optimizer", "explicit")
+)
 
 _KEPT_APART: Final = (CHECKPOINT, COMPILE)
 
@@ -98,7 +99,7 @@ class Timeline:
         self.counts = [0, 0, 0]
         self.fetched: list[Any] = []
         self.epoch_first = False
-        self._base = [0] * WIDTH
+        self._base: tuple[int, ...] = (0,) * WIDTH
         self._mark: tuple[int, list[int]] | None = None
         self._mark_forwards = False
         self._roots: dict[int, weakref.ref[Any]] = {}
@@ -125,8 +126,8 @@ class Timeline:
         if loader is not None:
             if loader.trains:
                 self._training_loader_used()
-                if self.rank <= RANKS["loader"] and self.counts[2]:
-                    self.tick("loader", -1)
+                if self.rank <= BY_LOADER and self.counts[2]:
+                    self.tick(BY_LOADER)
             elif self.stretch is None:
                 self._open(Stretch(loader))
         if self.ticks == 0 and not self.counts[2] and (self._mark is None or self._mark_forwards):
@@ -232,8 +233,8 @@ class Timeline:
 
     def backward_ended(self) -> None:
         """A backward pass has returned; without loader and optimizer it ends a step."""
-        if self.rank <= RANKS["backward"] and not self.counts[0]:
-            self.tick("backward", -1)
+        if self.rank <= BY_BACKWARD and not self.counts[0]:
+            self.tick(BY_BACKWARD)
 
     def _learn_root(self, module: Any) -> None:
         key = id(module)
@@ -242,28 +243,22 @@ class Timeline:
         if not module.training:
             self._trains_in_eval.add(key)
 
-    def tick(self, rule: str, optimizer: int) -> None:
-        """End a step, unless a higher rule has been seen."""
-        rank = RANKS[rule]
+    def tick(self, rank: int, optimizer: int = -1) -> None:
+        """End a step, unless a higher rule has been seen. rank: index into ``RULES``."""
         if rank < self.rank:
             return
         self.rank = rank
         if self.stretch is not None:
             self._close(trained=True)
         now = self.ledger.settle()
-        main = self.main
         if self.ticks == 0:
-            at, accounts = self._mark or (now, list(main))
-            self._base = accounts
-            self.journal.first_step(at, accounts)
-        deltas = [a - b for a, b in zip(main, self._base, strict=True)]
-        self._base = main.copy()
-        cpu = thread_time_ns()
+            at, accounts = self._mark or (now, list(self.main))
+            self.journal.first_step(at, accounts, self._cpu_ns)
+        self._base = tuple(self.main)
         self.ticks += 1
         self.journal.tick(
-            now, rule, optimizer, deltas, self.counts, cpu - self._cpu_ns, self.epoch_first
+            (now, rank, optimizer, self._base, self.counts, thread_time_ns(), self.epoch_first)
         )
-        self._cpu_ns = cpu
         self.counts = [0, 0, 0]
         self.epoch_first = False
 

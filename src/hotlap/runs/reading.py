@@ -24,7 +24,8 @@ from hotlap.values.record import (
     Window,
 )
 
-RULES: Final = ("optimizer", "explicit", "loader", "backward")
+RULES: Final = ("", "backward", "loader", "optimizer", "explicit")
+"""Rules that end a step, by the number that stands in a row."""
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
 
