@@ -1,0 +1,1 @@
+"""A package that is trained with `python -m styles_pkg.train`."""
