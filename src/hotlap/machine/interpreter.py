@@ -37,9 +37,12 @@ _ASK_PACKAGES: Final = (
     _HEAD
     + """
 import os, platform, sysconfig
-import importlib.metadata as metadata
+try:
+    import importlib.metadata as metadata
+except ImportError:
+    metadata = None
 found = {}
-for one in metadata.distributions():
+for one in metadata.distributions() if metadata else ():
     name = one.metadata["Name"] if one.metadata else None
     if name and name.lower().replace("_", "-") not in found:
         found[name.lower().replace("_", "-")] = one.version
@@ -54,8 +57,8 @@ answer({
 _ASK_TORCH: Final = (
     _HEAD
     + """
-import importlib.util
 import torch
+import importlib.util
 def safe(function):
     try:
         return function()

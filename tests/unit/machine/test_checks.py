@@ -10,84 +10,12 @@ from hotlap.machine.cgroup import Throttling
 from hotlap.machine.checks import devices, environment, facilities, processor, room
 from hotlap.machine.checks.catalogue import CATALOGUE, judge
 from hotlap.machine.checks.check import STATES, cores, size
-from hotlap.machine.checks.surroundings import NO_PYTHON, Surroundings
-from hotlap.machine.cpu import Cores, Processor
-from hotlap.machine.disks import Disk
+from hotlap.machine.checks.surroundings import Surroundings
+from hotlap.machine.cpu import Cores
 from hotlap.machine.gpu import NOT_INSTALLED
-from hotlap.machine.interpreter import Python, Torch
 from hotlap.machine.kernel import Facility
 from hotlap.machine.memory import Memory, Space
-
-GIB = 1 << 30
-
-DISK = Disk(
-    path="/data",
-    exists=True,
-    mount_point="/",
-    file_system="ext4",
-    source="/dev/nvme0n1p2",
-    kind="local",
-    read_only=False,
-    device="nvme0n1",
-    rotational=False,
-    virtual=False,
-    total_bytes=1000 * GIB,
-    free_bytes=500 * GIB,
-)
-TORCH = Torch(
-    version="2.13.0+cu130",
-    cuda="13.0",
-    hip=None,
-    cuda_available=True,
-    devices=(("NVIDIA H200", (9, 0)),),
-    mps_available=False,
-    threads=8,
-    interop_threads=8,
-    mkl=True,
-    openmp=True,
-    onednn=True,
-    cpu_capability="AVX512",
-    triton=True,
-    compiler=True,
-)
-GPU = {
-    "index": 0,
-    "name": "NVIDIA H200",
-    "uuid": "GPU-1",
-    "memory_total_bytes": 141 * GIB,
-    "capability": [9, 0],
-}
-GOOD = Surroundings(
-    system="Linux",
-    release="6.8",
-    architecture="x86_64",
-    container=None,
-    cores=Cores(16, 8, 16, None, 16.0, tuple(range(16))),
-    processor=Processor("Xeon", ("amx_bf16",), True, True, False, False),
-    throttling=Throttling(0, 0, 0),
-    load=0.3,
-    memory=Memory(64 * GIB, 60 * GIB, None, GIB, 60 * GIB, 0, 0),
-    shm=Space(32 * GIB, 32 * GIB),
-    paths=("/data",),
-    disks=(DISK,),
-    gpus=(GPU,),
-    gpus_because=None,
-    driver_models=("NVIDIA H200",),
-    amd_driver=False,
-    python=Python("/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"}),
-    python_because=None,
-    python_named=False,
-    torch=TORCH,
-    torch_because=None,
-    compiler="/usr/bin/g++",
-    compiler_name="g++",
-    allocators={"tcmalloc": "/usr/lib/libtcmalloc_minimal.so.4"},
-    schedstat=Facility(True, "moves"),
-    thread_io=Facility(True, "moves"),
-    pressure=Facility(True, "cpu 0%"),
-    namespaces=Facility(True, "work"),
-    environ={},
-)
+from unit.machine.machines import DISK, GIB, GOOD, GPU, MAC, NOTHING, TORCH
 
 
 def but(**changes) -> Surroundings:
@@ -114,32 +42,6 @@ def test_every_line_says_something():
             assert check.consequence
             assert "None" not in f"{check.seen} {check.consequence} {check.fix or ''}"
             assert "\n" not in check.seen + check.consequence
-
-
-NOTHING = but(
-    container="docker",
-    cores=Cores(None, None, None, None, None, None),
-    processor=None,
-    throttling=None,
-    load=None,
-    memory=Memory(None, None, None, None, None, None, None),
-    shm=None,
-    disks=None,
-    gpus=(),
-    gpus_because=NOT_INSTALLED,
-    driver_models=(),
-    python=None,
-    python_because=NO_PYTHON,
-    torch=None,
-    torch_because=NO_PYTHON,
-    compiler=None,
-    allocators={},
-    schedstat=Facility(False, "cannot be read"),
-    thread_io=Facility(False, "cannot be read"),
-    pressure=Facility(False, "cannot be read"),
-    namespaces=Facility(None, "not tried"),
-)
-MAC = replace(NOTHING, system="Darwin", cores=Cores(8, None, None, None, 8.0, None))
 
 
 def test_a_machine_that_tells_nothing_is_unknown_and_not_bad():
@@ -174,6 +76,11 @@ def test_fewer_cores_than_are_visible(affinity, quota, allowed, threads):
 def test_a_quota_larger_than_the_machine_limits_nothing():
     found = but(cores=Cores(16, 8, 16, 32.0, 16.0, None))
     assert processor.cores_usable(found).state == "good"
+
+
+def test_an_affinity_that_is_not_told_is_not_taken_for_all_cores():
+    found = but(cores=Cores(16, 8, None, None, 16.0, None))
+    assert processor.cores_usable(found).state == "unknown"
 
 
 def test_throttling():
@@ -228,8 +135,8 @@ def test_swap():
 def test_the_shared_memory_of_a_container():
     check = room.shared_memory(but(shm=Space(64 << 20, 64 << 20)))
     assert check.state == "limited"
-    assert "room for 1 batches of 37 MiB" in check.consequence
-    assert "16 workers with 2 each want 32" in check.consequence
+    assert "room for 1 batch of 37 MiB" in check.consequence
+    assert "16 workers with 2 ahead want 32" in check.consequence
     assert "--shm-size" in (check.fix or "")
     assert room.shared_memory(but(shm=None)).state == "absent"
 
@@ -249,6 +156,7 @@ def test_the_shared_memory_of_a_container():
         ({"exists": False}, "absent", "no such path"),
         ({"free_bytes": 1 << 20}, "limited", "1.0 MiB free"),
         ({"read_only": True, "free_bytes": 0}, "good", "read-only"),
+        ({"total_bytes": 0, "free_bytes": 0}, "good", "solid state"),
     ],
 )
 def test_storage(changes, state, words):

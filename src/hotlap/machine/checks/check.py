@@ -37,6 +37,11 @@ def size(number_bytes: int) -> str:
     return f"{number:.1f} {unit}" if number < 10 and unit != "B" else f"{number:.0f} {unit}"
 
 
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number of things: ``1 worker``, ``2 workers``; ``many`` where an s is not enough."""
+    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
+
+
 def cores(number: float) -> str:
     """Return a number of cores in words: ``4 cores``, ``1.5 cores``, ``1 core``."""
     shown = f"{number:.2f}".rstrip("0").rstrip(".")

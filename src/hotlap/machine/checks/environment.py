@@ -8,6 +8,7 @@ from typing import Final
 from hotlap.machine.allocators import name_of
 from hotlap.machine.checks.check import Check, cores
 from hotlap.machine.checks.surroundings import NO_PYTHON, Surroundings
+from hotlap.machine.interpreter import Torch
 from hotlap.machine.interpreter import decoders as decoders_of
 
 _OLDEST_PYTHON: Final = (3, 10)
@@ -55,9 +56,7 @@ def torch(seen: Surroundings) -> Check:
     found = seen.torch
     if found is None:
         return _no_torch(seen)
-    build = f"CUDA {found.cuda}" if found.cuda else "CPU only"
-    build = f"ROCm {found.hip}" if found.hip else build
-    words = f"{found.version}, {build}, CUDA {'can' if found.cuda_available else 'cannot'} be used"
+    words = f"{found.version}, built for {_built_for(found)}"
     if _version(found.version) < _OLDEST_TORCH:
         fix = "pip install --upgrade torch"
         return Check("torch", "limited", words, "hotlap is made for torch 2.4 and newer", fix)
@@ -71,8 +70,16 @@ def torch(seen: Surroundings) -> Check:
             f"there is a GPU that torch does not use: {why}",
             "install the build for your driver: https://pytorch.org/get-started/locally/",
         )
-    device = "GPU" if found.cuda_available else "CPU"
+    device = "GPU" if found.cuda_available or found.mps_available else "CPU"
     return Check("torch", "good", words, f"trainings can run on the {device}")
+
+
+def _built_for(torch: Torch) -> str:
+    device = f"CUDA {torch.cuda}" if torch.cuda else None
+    device = f"ROCm {torch.hip}" if torch.hip else device
+    if device is None:
+        return "Metal, which works" if torch.mps_available else "the CPU only"
+    return f"{device}, which {'works' if torch.cuda_available else 'cannot be used here'}"
 
 
 def _no_torch(seen: Surroundings) -> Check:

@@ -17,7 +17,7 @@ def system(seen: Surroundings) -> Check:
     if seen.container:
         where += f", marked as a {seen.container} container"
     if seen.system == "Linux":
-        return Check("system", "good", where, "everything that hotlap reads can be there")
+        return Check("system", "good", where, "hotlap can measure all that it knows of")
     if seen.system == "Darwin":
         return Check(
             "system",
@@ -39,9 +39,11 @@ def cores_usable(seen: Surroundings) -> Check:
     if seen.system != "Linux":
         words = f"{cores(found.visible)}; affinity and quotas are not read on {seen.system}"
         return Check(name, "unknown", words, "taken as all usable")
-    words = f"{cores(found.visible)} visible, "
-    words += f"{found.affinity} allowed by affinity, " if found.affinity else "affinity unknown, "
-    words += f"a quota of {cores(found.quota)}" if found.quota is not None else "no quota"
+    if found.affinity is None:
+        words = f"{cores(found.visible)} visible; /proc does not tell which of them are allowed"
+        return Check(name, "unknown", words, "taken as all usable")
+    words = f"{cores(found.visible)} visible, {found.affinity} allowed by affinity, "
+    words += f"a quota of {cores(found.quota)}" if found.quota is not None else "no quota seen"
     if found.allowed >= found.visible:
         return Check(name, "good", words, "counts taken from os.cpu_count() fit this machine")
     whole = max(1, int(found.allowed))
@@ -64,7 +66,7 @@ def throttling(seen: Surroundings) -> Check:
         words = f"control groups are not a thing of {seen.system}"
         return Check(name, "good", words, "nothing stops a process that has a core")
     if quota is None:
-        words = "no CPU quota is set that we can see"
+        words = "no CPU quota seen"
         return Check(name, "good", words, "nothing stops a process that has a core")
     if found is None:
         words = f"a quota of {cores(quota)}, no counters"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hotlap.machine.checks.check import Check, size
+from hotlap.machine.checks.check import Check, count, size
 from hotlap.machine.checks.surroundings import Surroundings
 from hotlap.machine.disks import Disk
 
@@ -19,7 +19,7 @@ def memory(seen: Surroundings) -> Check:
     """Memory, and the limit of the control group below which it must stay."""
     name, found = "memory", seen.memory
     if found.total_bytes is None or found.usable_bytes is None:
-        because = f"memory cannot be read here ({seen.system})"
+        because = f"there is no /proc/meminfo to read on this {seen.system} system"
         return Check(name, "unknown", because, "what fits cannot be said")
     total, usable = size(found.total_bytes), size(found.usable_bytes)
     if found.limit_bytes is not None and found.limit_bytes < found.total_bytes:
@@ -33,7 +33,7 @@ def memory(seen: Surroundings) -> Check:
             "a larger limit (docker --memory, limits.memory, Slurm --mem), or smaller data",
         )
     words = f"{total}, {usable} of it free, no limit by a control group"
-    consequence = f"files up to about {usable} stay cached from one epoch to the next"
+    consequence = "files that fit beside the training stay cached from one epoch to the next"
     return Check(name, "good", words, consequence)
 
 
@@ -41,7 +41,7 @@ def swap(seen: Surroundings) -> Check:
     """Swap, and whether something lies in it."""
     name, total, used = "swap", seen.memory.swap_total_bytes, seen.memory.swap_used_bytes
     if total is None or used is None:
-        because = f"swap cannot be read here ({seen.system})"
+        because = f"there is no /proc/meminfo to read on this {seen.system} system"
         return Check(name, "unknown", because, "slow steps by swapping would not be seen")
     if total == 0:
         return Check(name, "good", "none", "memory that runs out ends a process, it slows none")
@@ -75,15 +75,16 @@ def shared_memory(seen: Surroundings) -> Check:
     wanted = workers * _PREFETCH * _IMAGE_BATCH_BYTES
     words = f"/dev/shm has {size(found.free_bytes)} free of {size(found.total_bytes)}"
     held = found.free_bytes // _IMAGE_BATCH_BYTES
-    consequence = f"room for {held} batches of {size(_IMAGE_BATCH_BYTES)} (64 images of 224 x 224)"
+    consequence = f"room for {count(held, 'batch', 'batches')} of {size(_IMAGE_BATCH_BYTES)} each"
+    consequence += " (64 images of 224 x 224)"
     if found.free_bytes >= wanted:
         return Check(name, "good", words, consequence)
     return Check(
         name,
         "limited",
         words,
-        f"{consequence}; {workers} workers with {_PREFETCH} each want {workers * _PREFETCH}: "
-        "the rest ends in a bus error",
+        f"{consequence}; {count(workers, 'worker')} with {_PREFETCH} ahead want "
+        f"{workers * _PREFETCH}: the rest ends in a bus error",
         "docker --shm-size=8g (Kubernetes: an emptyDir of medium Memory), or fewer workers",
     )
 
@@ -91,7 +92,7 @@ def shared_memory(seen: Surroundings) -> Check:
 def storage(seen: Surroundings) -> tuple[Check, ...]:
     """What lies behind each path given."""
     if seen.disks is None:
-        because = f"mounts cannot be read here ({seen.system})"
+        because = f"no mounts can be read on this {seen.system} system"
         consequence = "only a measured run tells how fast its data comes"
         return tuple(
             Check("storage", "unknown", f"{path}: {because}", consequence) for path in seen.paths
@@ -154,7 +155,7 @@ def _block(disk: Disk, words: str, hypervisor: bool) -> Check:
 
 def _space(disk: Disk, check: Check) -> Check:
     """Add the room that is left; below 1 GiB or 2 % it is the first thing to say."""
-    if disk.free_bytes is None or disk.total_bytes is None or not disk.exists:
+    if disk.free_bytes is None or not disk.total_bytes or not disk.exists:
         return check
     room = f"{size(disk.free_bytes)} free of {size(disk.total_bytes)}"
     seen = f"{check.seen}, read-only" if disk.read_only else f"{check.seen}, {room}"
