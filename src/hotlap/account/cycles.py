@@ -105,7 +105,13 @@ def find_cycles(ticks: Sequence[Tick], rule: str) -> list[Cycle]:
     if rule != "optimizer":
         return [_EVERY_TICK]
     order = [tick.optimizer for tick in ticks if tick.rule == rule]
-    return [_cycle([at for at in order if at in group], group) for group in _trainings(order)]
+    groups = _trainings(order)
+    home = {optimizer: at for at, group in enumerate(groups) for optimizer in group}
+    # One pass: a script may make a new optimizer for every step, and so thousands of groups.
+    own: list[list[int]] = [[] for _ in groups]
+    for optimizer in order:
+        own[home[optimizer]].append(optimizer)
+    return [_cycle(part, group) for part, group in zip(own, groups, strict=True)]
 
 
 def _trainings(order: Sequence[int]) -> list[frozenset[int]]:

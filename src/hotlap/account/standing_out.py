@@ -99,6 +99,9 @@ def _in_the_step(
         if share >= WORTH_A_LOOK:
             where = _lines(first, name)
             yield share * steps, f"{words} {_percent(share)} of the step{where}"
+    idle = _without_core(first)
+    if idle is not None and idle >= WORTH_A_LOOK:
+        yield idle * steps, _no_core(idle, machine)
     spread = _spread(first)
     if spread is not None:
         yield 0.0, spread
@@ -108,12 +111,15 @@ def _data_wait(
     one: ProcessSummary, trainers: Sequence[ProcessSummary], machine: MachineSummary, share: float
 ) -> str:
     loader = training_loader(one)
-    who = "the loop" if len(trainers) == 1 else f"rank {one.rank}"
-    words = f"{who} waits for data in {_percent(share)} of the step"
-    others = [other.step.phases["data_wait"].share for other in trainers if other is not one]
-    least = min((other for other in others if other is not None), default=None)
-    if least is not None and share - least >= WORTH_A_LOOK:
-        words += f" (the rank that waits least: {_percent(least)})"
+    words = f"the loop waits for data in {_percent(share)} of the step"
+    waits = [other.step.phases["data_wait"].share for other in trainers]
+    least = min(wait for wait in waits if wait is not None)
+    who = f"process {one.pid}" if one.rank is None else f"rank {one.rank}"
+    if share - least >= WORTH_A_LOOK:
+        words = f"{who} waits for data in {_percent(share)} of the step"
+        words += f" (the one that waits least: {_percent(least)})"
+    elif len(trainers) > 1:
+        words = f"every process waits for data, {who} in {_percent(share)} of the step"
     if loader is not None:
         words += f"; {_preparing(loader)}"
     if machine.cpu_share is not None:
@@ -158,8 +164,36 @@ def _lines(one: ProcessSummary, phase: str) -> str:
     if largest is None or largest.place is None or (largest.share or 0.0) < WORTH_A_LOOK / 2:
         return ""
     where = f"{largest.place.file}:{largest.place.line}"
-    often = "" if largest.per_step is None else f", {largest.per_step:.3g} times a step"
+    often = "" if largest.per_step is None else f", {_times(largest.per_step)} a step"
     return f"; {largest.kind} at {where} is {_percent(largest.share or 0.0)} of the step{often}"
+
+
+def _times(number: float) -> str:
+    return "once" if round(number, 2) == 1.0 else f"{number:.3g} times"
+
+
+def _without_core(one: ProcessSummary) -> float | None:
+    """Return the share of a step in which the training thread neither computed nor waited.
+
+    Only where it computes itself and alone: with a GPU or with other ranks it waits for those.
+    """
+    if one.step.cpu_share is None or (one.world_size or 1) > 1:
+        return None
+    if one.device is not None and not one.device.startswith("cpu"):
+        return None
+    waits = ("data_wait", "communication", "logging")
+    waiting = sum(one.step.phases[name].share or 0.0 for name in waits)
+    return 1.0 - one.step.cpu_share - waiting
+
+
+def _no_core(idle: float, machine: MachineSummary) -> str:
+    words = (
+        f"in {_percent(idle)} of the step the training thread neither ran on a core nor waited "
+        "for data: it was blocked, or had no core to run on"
+    )
+    if machine.cpu_share is not None:
+        words += f" (the cores allowed are {_percent(machine.cpu_share)} busy)"
+    return words
 
 
 def _spread(one: ProcessSummary) -> str | None:

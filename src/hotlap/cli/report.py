@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -27,17 +26,12 @@ def command(run: str | None, json_file: str | None) -> None:
 
     A run that still goes on is shown up to its last record.
     """
-    from hotlap.account import summarise
-    from hotlap.launch.absence import explain
+    from hotlap.cli.run import summary_of
     from hotlap.runs.reading import read_run
     from hotlap.runs.store import open_store
 
     path = open_store(Path.cwd()).find(run)
-    record = read_run(path)
-    summary = summarise(record)
-    if summary.absence is not None:
-        words = explain(record, record.exit_code) or summary.absence
-        summary = replace(summary, absence=words)
+    summary = summary_of(read_run(path))
     if json_file is not None:
         from hotlap.report.json_form import to_json
 

@@ -102,7 +102,7 @@ def _step(step: StepSummary | None) -> dict[str, Any]:
 def _main_split(first: ProcessSummary | None) -> dict[str, float | None]:
     """Return the shares of a batch's time in the loader that gave most batches to training."""
     loaders = shown_loaders(first) if first else []
-    split = loaders[0].split if loaders else {}
+    split = loaders[0][0].split if loaders else {}
     return {name: split[name].share if name in split else None for name in WORKER_SPLIT}
 
 

@@ -88,25 +88,29 @@ class Page:
                 )
             )
 
-    def table(self, label: str, rows: Sequence[Sequence[str]], left: int = 0) -> None:
+    def table(
+        self, label: str, rows: Sequence[Sequence[str]], left: int = 0, gives: int = 0
+    ) -> None:
         """Write aligned columns, the first row as a heading.
 
         left: how many columns are aligned to the left; the others are to the right.
+        gives: the column whose cells lose their beginnings when the table is too wide.
         """
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        for at, row in enumerate(rows):
+        excess = sum(widths) + 2 * (len(widths) - 1) - (self.width - GUTTER)
+        widths[gives] = max(8, widths[gives] - max(0, excess))
+        for at, whole in enumerate(rows):
+            row = [*whole[:gives], ending(whole[gives], widths[gives]), *whole[gives + 1 :]]
             cells = [
                 f"{cell:<{width}}" if column < left else f"{cell:>{width}}"
                 for column, (cell, width) in enumerate(zip(row, widths, strict=True))
             ]
-            text = "  ".join(cells).rstrip()
-            room = self.width - GUTTER
-            self.lines.append(
-                Text.assemble(
-                    (f"{label if at == 0 else '':<{GUTTER}}", "bold"),
-                    (text if len(text) <= room else f"{text[: room - 1]}…", "" if at else "dim"),
-                )
+            line = Text.assemble(
+                (f"{label if at == 0 else '':<{GUTTER}}", "bold"),
+                ("  ".join(cells).rstrip(), "" if at else "dim"),
             )
+            line.truncate(self.width, overflow="ellipsis")
+            self.lines.append(line)
 
     def close_up(self, most: int) -> None:
         """Drop blank lines, from the end on, until no more than so many lines are left."""
@@ -138,6 +142,11 @@ class Page:
             console.print(line, soft_wrap=True)
         text = out.getvalue()
         return text if unicode else text.translate(_ASCII)
+
+
+def ending(text: str, room: int) -> str:
+    """Return a text whose beginning is left out where it is longer than the room."""
+    return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
 
 
 def _hold_units(sentence: str) -> str:

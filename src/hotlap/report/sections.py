@@ -164,13 +164,17 @@ def device_lines(page: Page, step: StepSummary) -> None:
         page.words("Device", f"of a step, by its own clock: {', '.join(parts)}")
 
 
-def loader_lines(page: Page, loader: LoaderSummary, label: str = "Loader") -> None:
-    """Write one loader: what it is, and what the time of preparing a batch is."""
+def loader_lines(page: Page, loader: LoaderSummary, count: int = 1) -> None:
+    """Write one loader: what it is, and what the time of preparing a batch is.
+
+    count: how many like it the same line made.
+    """
     role = "" if loader.role in ("training", "unknown") else f" ({loader.role})"
     batch = "" if loader.batch_size is None else f", batches of {loader.batch_size:,}"
     where = "" if loader.place is None else f", made at {loader.place.file}:{loader.place.line}"
     workers = many(loader.workers, "worker") if loader.workers else "no workers"
-    page.words(label, f"{loader.dataset}{role}, {workers}{batch}{where}")
+    alike = "" if count == 1 else f"; the busiest of {count} from there"
+    page.words("Loader", f"{loader.dataset}{role}, {workers}{batch}{where}{alike}")
     if loader.batch_ns is None:
         page.words("", "no batch of it was recorded", "dim")
         return
@@ -252,6 +256,10 @@ def _gpu(gpu: dict[str, object]) -> str:
 
 def look_lines(page: Page, sentences: Sequence[str]) -> None:
     """Write what stands out."""
-    for at, sentence in enumerate(sentences):
-        words = sentence[:1].upper() + sentence[1:]
-        page.words("Look at" if at == 0 else "", f"{words}.", "", "▸ ")
+    for at, words in enumerate(sentences):
+        page.words("Look at" if at == 0 else "", sentence(words), "", "▸ ")
+
+
+def sentence(words: str) -> str:
+    """Return words that begin with a capital and end with a full stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."

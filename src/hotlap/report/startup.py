@@ -75,8 +75,8 @@ def _page(summary: RunSummary, width: int, name: str, detail: Detail) -> Page:
         page.words("Start", f"{duration(start_up.ns)} to the first step")
     step_lines(page, first, len(summary.trainers) == 1, detail.small)
     page.blank()
-    for loader in shown_loaders(first)[:1]:
-        loader_lines(page, loader)
+    for loader, count in shown_loaders(first)[:1]:
+        loader_lines(page, loader, count)
     machine_lines(page, summary.machine, detail.gpus)
     page.blank()
     look_lines(page, summary.standing_out[: detail.sentences])

@@ -17,6 +17,7 @@ from hotlap.report.sections import (
     machine_lines,
     outcome,
     phase_lines,
+    sentence,
     step_lines,
 )
 from hotlap.report.units import digits, duration, many, share
@@ -53,7 +54,7 @@ def whole(
         _training(page, summary, summary.trainers[0])
     if summary.absence is not None:
         page.blank()
-        page.words("Nothing", f"No step was measured: {summary.absence}.")
+        page.words("Nothing", f"No step was measured: {sentence(summary.absence)}")
     _missing(page, summary)
     page.blank()
     page.words("Next", f"hotlap report {name or summary.id} --json -    all of this as JSON")
@@ -82,10 +83,11 @@ def _training(page: Page, summary: RunSummary, first: ProcessSummary) -> None:
     device_lines(page, first.step)
     page.blank()
     loaders = shown_loaders(first)
-    for loader in loaders[:MOST_LOADERS]:
-        loader_lines(page, loader)
+    for loader, count in loaders[:MOST_LOADERS]:
+        loader_lines(page, loader, count)
     if len(loaders) > MOST_LOADERS:
-        page.words("", f"and {many(len(loaders) - MOST_LOADERS, 'more loader')}, see --json", "dim")
+        more = many(len(loaders) - MOST_LOADERS, "more loader")
+        page.words("", f"and {more}, shown by --json", "dim")
     machine_lines(page, summary.machine)
     page.blank()
     _calls(page, first.touches)
@@ -104,7 +106,7 @@ def _calls(page: Page, touches: Sequence[TouchSummary]) -> None:
         where = "a library" if touch.place is None else f"{touch.place.file}:{touch.place.line}"
         per_call = (touch.ns_per_step or 0.0) / touch.per_step if touch.per_step else None
         rows.append((touch.kind, where, _often(touch), duration(per_call), share(touch.share)))
-    page.table("Calls", rows, left=2)
+    page.table("Calls", rows, left=2, gives=1)
     page.blank()
 
 

@@ -75,7 +75,7 @@ class Trainer:
                 batches=more.get("batches", 1),
                 forwards=1,
                 backwards=1,
-                cpu_ns=more.get("cpu_ns", int(sum(spent) * 0.9)),
+                cpu_ns=more.get("cpu_ns", int(sum(spent) * 0.95)),
                 epoch_first=more.get("epoch_first", False),
             )
         )

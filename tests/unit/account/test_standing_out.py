@@ -47,7 +47,12 @@ def test_a_loader_without_workers_is_named_as_such() -> None:
 def test_waiting_on_one_rank_alone_is_said_to_be_there() -> None:
     (said,) = _said(_waiting(0, wait=MS // 2), _waiting(1))
     assert said.startswith("rank 1 waits for data in 60 %")
-    assert "waits least: 5 %" in said
+    assert "the one that waits least: 5 %" in said
+
+
+def test_waiting_on_every_rank_is_said_to_be_everywhere() -> None:
+    (said,) = _said(_waiting(0), _waiting(1))
+    assert said.startswith("every process waits for data, rank 0 in 60 % of the step")
 
 
 def test_large_parts_of_the_run_come_first_and_two_are_the_most() -> None:
@@ -90,3 +95,21 @@ def test_a_throttled_container_is_mentioned() -> None:
 def test_few_steps_are_not_judged() -> None:
     (said,) = _said(Trainer().begin().steps(5, data_wait=MS).farewell().build())
     assert said.startswith("too few steps")
+
+
+def _starved(**fields: Any) -> Process:
+    trainer = Trainer(**fields).begin()
+    for _ in range(50):
+        trainer.tick(plain_step(), cpu_ns=3 * MS)
+    return trainer.farewell().build()
+
+
+def test_a_training_thread_without_a_core_is_mentioned() -> None:
+    (said,) = _said(_starved())
+    assert said.startswith("in 65 % of the step the training thread neither ran on a core")
+
+
+def test_a_training_thread_that_waits_for_a_gpu_or_for_ranks_is_not() -> None:
+    for fields in ({"device": "cuda:0"}, {"rank": 0, "world_size": 2}):
+        (said,) = _said(_starved(**fields))
+        assert said.startswith("nothing stands out")

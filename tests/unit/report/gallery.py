@@ -30,7 +30,7 @@ FACTS: dict[str, Any] = {
 
 def _samples(begin_ns: int, end_ns: int, busy: float = 0.6, **last: Any) -> tuple[Any, ...]:
     span = end_ns - begin_ns
-    first = {name: [] if isinstance(value, list) else 0 for name, value in last.items()}
+    first: dict[str, Any] = dict.fromkeys(last, 0)
     begin = sample(begin_ns, [0, 0], facts=FACTS, tree_rss_bytes=10**9, **first)
     ends = [int(span * busy), int(span * min(1.0, busy * 1.3))]
     return begin, sample(end_ns, ends, tree_rss_bytes=1_380_000_000, **last)

@@ -9,9 +9,11 @@ import pytest
 
 from hotlap.account import summarise
 from hotlap.report.page import bar
+from hotlap.report.sections import sentence
 from hotlap.report.startup import MOST_LINES, startup
 from hotlap.report.whole import whole
 from hotlap.values.phase import STEP_PHASES
+from hotlap.values.record import Place
 from hotlap.values.summary import Part
 from unit.report.gallery import RECORDS, ranks, summary
 
@@ -153,3 +155,25 @@ def test_bars_are_as_long_as_their_share() -> None:
     assert bar(0.5, 40) == "█" * 20
     assert bar(1.0, 40) == bar(1.7, 40) == "█" * 40
     assert bar(1 / 80, 40) == "▌"
+
+
+def test_long_paths_lose_their_beginning_and_not_the_figures() -> None:
+    one = summary("plain")
+    first = one.trainers[0]
+    place = Place("/a/very/long/path/to/the/project/of/somebody/who/nests/train.py", 61, "main")
+    touches = tuple(replace(touch, place=place) for touch in first.touches)
+    text = whole(replace(one, trainers=(replace(first, touches=touches),)), 80)
+    assert re.search(r"item +…\S*nests/train\.py:61 +1\.00 per step +30\.0 µs +<1 %", text)
+
+
+def test_loaders_of_folds_are_shown_once() -> None:
+    one = summary("workers")
+    first = one.trainers[0]
+    loaders = tuple(replace(first.loaders[0], ordinal=at, batches=9 + at) for at in range(5))
+    text = whole(replace(one, trainers=(replace(first, loaders=loaders),)))
+    assert text.count("a worker needs") == 1
+    assert "the busiest of 5 from there" in _joined(text)
+
+
+def test_sentences_end_with_one_full_stop() -> None:
+    assert sentence("so it is") == sentence("So it is.") == "So it is."
