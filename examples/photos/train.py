@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--size", type=int, default=96, help="side of the network's input, pixels")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--log-every", type=int, default=10)
     parser.add_argument("--checkpoint", type=Path, default=Path("checkpoint.pt"))

@@ -10,10 +10,17 @@ from house.limits import complaints, prints
 from house.source import python_files
 
 ROOTS = ("src", "tests", "benchmarks", "examples")
+STAND_INS = ("tests", "scripts")
+"""Training scripts that stand in for other people's code, some of them broken on purpose."""
 
 
 def test_every_file_is_within_the_limits(checkout: Path) -> None:
-    files = list(python_files(*(checkout / root for root in ROOTS)))
+    stand_ins = checkout.joinpath(*STAND_INS)
+    files = [
+        path
+        for path in python_files(*(checkout / root for root in ROOTS))
+        if not path.is_relative_to(stand_ins)
+    ]
     assert len(files) > 10
     assert [words for path in files for words in complaints(path, checkout)] == []
 
@@ -55,7 +62,8 @@ def test_a_breach_is_seen(tmp_path: Path, name: str, text: str, seen: str) -> No
 def test_exactly_at_the_limits_passes(tmp_path: Path) -> None:
     path = tmp_path / "good.py"
     function = "def f(self, a, b, c, d, e, f, g, h):\n" + "    x = 1\n" * 59
-    path.write_text(function + f"y = '{'a' * 94}'\n" + "\n" * 339)
+    ignored = "import torch  # type: ignore[import-untyped]  # " + "why " * 30 + "\n"
+    path.write_text(ignored + function + f"y = '{'a' * 94}'\n" + "\n" * 338)
     assert complaints(path, tmp_path) == []
 
 

@@ -46,7 +46,8 @@ def measure(folder: Path, python: str) -> int:
     from hotlap.cli.run import train
 
     words = [SCRIPT] if python == shutil.which("python") else [python, SCRIPT]
-    click.echo(f"\n$ cd {folder} && hotlap run {' '.join(words)}\n")
+    typed = f"cd {folder} && hotlap run {' '.join(words)}"
+    click.echo(f"\n$ {typed}\n")
     sys.stdout.flush()
     start = Path.cwd()
     os.chdir(folder)
@@ -62,10 +63,11 @@ def measure(folder: Path, python: str) -> int:
             f"and it can be run alone: cd {folder} && {' '.join([python, SCRIPT])}"
         )
     click.echo(
-        "\nNext:\n"
-        "  hotlap run YOUR_SCRIPT.py   measure your own training, unchanged\n"
-        "  hotlap doctor               what this machine offers to a training, and lacks\n"
-        f"  rm -r {folder}          forget this demo; everything it wrote is in there"
+        f"\nThe demo's script, photographs and record are in {folder}, and nowhere else. Try:\n"
+        f"  {typed} --workers 2\n"
+        "      the same training with two loader workers\n"
+        "  hotlap run YOUR_SCRIPT.py\n"
+        "      your own training, unchanged"
     )
     return DONE
 
