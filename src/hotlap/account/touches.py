@@ -12,7 +12,8 @@ def summarise_touches(process: Process, steps: int, wall_ns: int) -> tuple[Touch
     Args:
         process: whose touches.
         steps: steps of the whole run, which the counts are divided by.
-        wall_ns: time of all steps together, which the shares are of.
+        wall_ns: time of all steps together, which the shares are of. Checkpoints are taken out
+            of the steps, so they have none.
     """
     found = [
         TouchSummary(
@@ -22,7 +23,7 @@ def summarise_touches(process: Process, steps: int, wall_ns: int) -> tuple[Touch
             count=touch.count,
             per_step=touch.count / steps if steps else None,
             ns_per_step=touch.ns / steps if steps else None,
-            share=touch.ns / wall_ns if wall_ns else None,
+            share=touch.ns / wall_ns if wall_ns and touch.family != "checkpoint" else None,
         )
         for touch in sorted(process.touches, key=lambda touch: (-touch.ns, -touch.count))
     ]

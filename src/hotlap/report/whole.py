@@ -105,7 +105,8 @@ def _calls(page: Page, touches: Sequence[TouchSummary]) -> None:
     for touch in shown:
         where = "a library" if touch.place is None else f"{touch.place.file}:{touch.place.line}"
         per_call = (touch.ns_per_step or 0.0) / touch.per_step if touch.per_step else None
-        rows.append((touch.kind, where, _often(touch), duration(per_call), share(touch.share)))
+        of_steps = "outside" if touch.family == "checkpoint" else share(touch.share)
+        rows.append((touch.kind, where, _often(touch), duration(per_call), of_steps))
     page.table("Calls", rows, left=2, gives=1)
     page.blank()
 

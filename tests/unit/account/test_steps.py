@@ -168,3 +168,11 @@ def test_touches_are_counted_per_step_of_the_run() -> None:
     assert (item.kind, item.per_step, item.ns_per_step) == ("item", 2.0, MS)
     assert item.share == pytest.approx(0.1)
     assert printed.per_step == 0.5
+
+
+def test_a_checkpoint_has_no_share_of_the_steps_that_it_is_taken_out_of() -> None:
+    trainer = Trainer().begin().steps(20)
+    process = trainer.build(touches=(Touch("checkpoint", "save", None, 2, 30 * MS),))
+    (saved,) = summarise(record(process)).trainers[0].touches
+    assert saved.ns_per_step == 1.5 * MS
+    assert saved.share is None

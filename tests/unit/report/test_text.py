@@ -76,7 +76,7 @@ def test_a_healthy_run_reads_as_one() -> None:
     assert "288 steady steps after 12 of warm-up" in text
     assert "Nothing stands out: 93 % of the step is forward, backward and optimizer." in text
     assert "checkpoints 2.1 % 120 ms" in text
-    assert "torch.save train.py:80 3 in all" in text
+    assert "torch.save train.py:80 3 in all 36.7 ms outside" in text
     assert "item train.py:61 1.00 per step 30.0 µs" in text
     assert "transfer: the model runs on the CPU" in text
 
