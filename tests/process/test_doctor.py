@@ -76,7 +76,8 @@ def test_a_torch_that_dies_is_told_in_words(tmp_path: Path) -> None:
     package = tmp_path / "torch"
     package.mkdir()
     (package / "__init__.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    done = doctor("--json", "-", "--python", sys.executable, PYTHONPATH=str(tmp_path))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    done = doctor("--json", "-", "--python", sys.executable, PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     torch = by_name(json.loads(done.stdout))["torch"]
     assert torch["state"] == "limited"
@@ -161,5 +162,5 @@ def test_a_real_quota(half_a_core: Path, bare: str) -> None:
     cores = by_name(document)["cores"]
     assert cores["state"] == "limited"
     assert "a quota of 0.5 cores" in cores["seen"]
-    # 0.3 s of work under half a core cannot fit into its periods without being stopped.
-    assert by_name(document)["cpu throttling"]["state"] == "limited"
+    # Whether it was stopped depends on how busy the machine is; that it is counted does not.
+    assert by_name(document)["cpu throttling"]["seen"].startswith("stopped in ")

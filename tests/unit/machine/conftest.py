@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-Tree = Callable[[Mapping[str, str]], Path]
+from unit.machine.machines import Tree
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from hotlap.machine.cgroup import Throttling
 from hotlap.machine.checks.surroundings import NO_PYTHON, Surroundings
@@ -12,6 +14,9 @@ from hotlap.machine.gpu import NOT_INSTALLED
 from hotlap.machine.interpreter import Python, Torch
 from hotlap.machine.kernel import Facility
 from hotlap.machine.memory import Memory, Space
+
+Tree = Callable[[Mapping[str, str]], Path]
+"""Writes files by their path under a new root, and returns the root."""
 
 GIB = 1 << 30
 
@@ -52,13 +57,15 @@ GPU = {
     "memory_total_bytes": 141 * GIB,
     "capability": [9, 0],
 }
+PROCESSOR = Processor("Xeon", ("amx_bf16",), True, True, False, False)
+PYTHON = Python("/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"})
 GOOD = Surroundings(
     system="Linux",
     release="6.8",
     architecture="x86_64",
     container=None,
     cores=Cores(16, 8, 16, None, 16.0, tuple(range(16))),
-    processor=Processor("Xeon", ("amx_bf16",), True, True, False, False),
+    processor=PROCESSOR,
     throttling=Throttling(0, 0, 0),
     load=0.3,
     memory=Memory(64 * GIB, 60 * GIB, None, GIB, 60 * GIB, 0, 0),
@@ -69,7 +76,7 @@ GOOD = Surroundings(
     gpus_because=None,
     driver_models=("NVIDIA H200",),
     amd_driver=False,
-    python=Python("/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"}),
+    python=PYTHON,
     python_because=None,
     python_named=False,
     torch=TORCH,

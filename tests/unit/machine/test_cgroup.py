@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hotlap.machine import cgroup
 from hotlap.machine.mounts import parse_mountinfo
+from unit.machine.machines import Tree
 
 V1_MOUNTS = """\
 22 27 0:21 / /proc rw,relatime - proc proc rw
@@ -16,7 +19,7 @@ V1_OWN = "4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n1:name=systemd:/docke
 V2_OWN = "0::/user.slice/job.scope\n"
 
 
-def test_version_1_quota_of_the_own_group(tree):
+def test_version_1_quota_of_the_own_group(tree: Tree) -> None:
     cpu = "sys/fs/cgroup/cpu,cpuacct/docker/abc/"
     root = tree(
         {
@@ -34,7 +37,7 @@ def test_version_1_quota_of_the_own_group(tree):
     assert cgroup.throttling(group) == cgroup.Throttling(90, 12, 3_400_000)
 
 
-def test_version_1_in_a_container_that_mounts_only_its_own_group(tree):
+def test_version_1_in_a_container_that_mounts_only_its_own_group(tree: Tree) -> None:
     """The path in /proc is the host's, and the mount's top is that same path."""
     root = tree(
         {
@@ -56,7 +59,7 @@ def test_version_1_in_a_container_that_mounts_only_its_own_group(tree):
     assert cgroup.memory(memory) == cgroup.MemoryGroup(1 << 30, 700, 300)
 
 
-def test_version_1_without_a_quota(tree):
+def test_version_1_without_a_quota(tree: Tree) -> None:
     root = tree(
         {
             "proc/self/cgroup": "1:cpu:/\n",
@@ -71,7 +74,7 @@ def test_version_1_without_a_quota(tree):
     assert cgroup.throttling(group) is None
 
 
-def test_version_2_takes_the_smallest_of_all_levels(tree):
+def test_version_2_takes_the_smallest_of_all_levels(tree: Tree) -> None:
     base = "sys/fs/cgroup/"
     root = tree(
         {
@@ -102,7 +105,7 @@ def test_version_2_takes_the_smallest_of_all_levels(tree):
     assert cgroup.memory(memory) == cgroup.MemoryGroup(4096, 3000, 1000)
 
 
-def test_another_process_is_found_by_its_own_membership(tree):
+def test_another_process_is_found_by_its_own_membership(tree: Tree) -> None:
     base = "sys/fs/cgroup/"
     root = tree(
         {
@@ -117,7 +120,7 @@ def test_another_process_is_found_by_its_own_membership(tree):
     assert cgroup.cpu_quota(group) == 0.3
 
 
-def test_a_group_outside_our_view_falls_back_to_the_mount_point(tree):
+def test_a_group_outside_our_view_falls_back_to_the_mount_point(tree: Tree) -> None:
     root = tree(
         {
             "proc/self/cgroup": "0::/../other\n",
@@ -130,7 +133,7 @@ def test_a_group_outside_our_view_falls_back_to_the_mount_point(tree):
     assert cgroup.cpu_quota(group) == 0.4
 
 
-def test_no_control_groups(tree):
+def test_no_control_groups(tree: Tree) -> None:
     assert cgroup.locate("cpu", tree({"proc/self/mountinfo": V2_MOUNTS})) is None
     assert cgroup.locate("cpu", tree({"proc/self/cgroup": "9:cpu:/\n"})) is None
 
@@ -138,17 +141,17 @@ def test_no_control_groups(tree):
 @pytest.mark.parametrize(
     ("text", "cores"), [("max 100000", None), ("50000 100000", 0.5), ("", None), ("a b", None)]
 )
-def test_cpu_max(text, cores):
+def test_cpu_max(text: str, cores: Any) -> None:
     assert cgroup.parse_cpu_max(text) == cores
 
 
-def test_the_largest_number_of_pages_is_no_memory_limit():
+def test_the_largest_number_of_pages_is_no_memory_limit() -> None:
     assert cgroup.parse_memory_limit("9223372036854771712\n") is None
     assert cgroup.parse_memory_limit("max") is None
     assert cgroup.parse_memory_limit("0") == 0
 
 
-def test_mount_points_with_blanks_and_optional_fields():
+def test_mount_points_with_blanks_and_optional_fields() -> None:
     (mount,) = parse_mountinfo(
         "36 35 98:0 /mnt\\0401 /data\\040set rw,noatime shared:1 master:2 - ext3 /dev/sda1 rw\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,26 +16,36 @@ from hotlap.machine.cpu import Cores
 from hotlap.machine.gpu import NOT_INSTALLED
 from hotlap.machine.kernel import Facility
 from hotlap.machine.memory import Memory, Space
-from unit.machine.machines import DISK, GIB, GOOD, GPU, MAC, NOTHING, TORCH
+from unit.machine.machines import (
+    DISK,
+    GIB,
+    GOOD,
+    GPU,
+    MAC,
+    NOTHING,
+    PROCESSOR,
+    PYTHON,
+    TORCH,
+)
 
 
-def but(**changes) -> Surroundings:
+def but(**changes: Any) -> Surroundings:
     return replace(GOOD, **changes)
 
 
-def storage(**changes):
+def storage(**changes: Any) -> Any:
     (check,) = room.storage(but(disks=(replace(DISK, **changes),)))
     return check
 
 
-def test_a_good_machine_gets_no_word_of_blame():
+def test_a_good_machine_gets_no_word_of_blame() -> None:
     checks = judge(GOOD)
     assert {check.state for check in checks} == {"good"}
     assert [check.fix for check in checks if check.fix] == []
     assert len({check.name for check in checks}) == len(CATALOGUE)
 
 
-def test_every_line_says_something():
+def test_every_line_says_something() -> None:
     for seen in (GOOD, NOTHING, MAC):
         for check in judge(seen):
             assert check.state in STATES
@@ -44,7 +55,7 @@ def test_every_line_says_something():
             assert "\n" not in check.seen + check.consequence
 
 
-def test_a_machine_that_tells_nothing_is_unknown_and_not_bad():
+def test_a_machine_that_tells_nothing_is_unknown_and_not_bad() -> None:
     states = {check.name: check.state for check in judge(NOTHING)}
     for name in ("cores", "other load", "vector instructions", "bf16 on the CPU", "memory"):
         assert states[name] == "unknown"
@@ -53,7 +64,7 @@ def test_a_machine_that_tells_nothing_is_unknown_and_not_bad():
     assert states["GPUs"] == "absent"
 
 
-def test_macos_is_explained():
+def test_macos_is_explained() -> None:
     states = {check.name: check.state for check in judge(MAC)}
     assert states["system"] == "limited"
     for name in ("cores", "shared memory", "GPUs", "storage"):
@@ -64,7 +75,9 @@ def test_macos_is_explained():
 @pytest.mark.parametrize(
     ("affinity", "quota", "allowed", "threads"), [(16, 2.5, 2.5, 2), (4, None, 4.0, 4)]
 )
-def test_fewer_cores_than_are_visible(affinity, quota, allowed, threads):
+def test_fewer_cores_than_are_visible(
+    affinity: int, quota: Any, allowed: float, threads: int
+) -> None:
     found = but(cores=Cores(16, 8, affinity, quota, allowed, None))
     check = processor.cores_usable(found)
     assert check.state == "limited"
@@ -73,17 +86,17 @@ def test_fewer_cores_than_are_visible(affinity, quota, allowed, threads):
     assert ("limits.cpu" in (check.fix or "")) == (quota is not None)
 
 
-def test_a_quota_larger_than_the_machine_limits_nothing():
+def test_a_quota_larger_than_the_machine_limits_nothing() -> None:
     found = but(cores=Cores(16, 8, 16, 32.0, 16.0, None))
     assert processor.cores_usable(found).state == "good"
 
 
-def test_an_affinity_that_is_not_told_is_not_taken_for_all_cores():
+def test_an_affinity_that_is_not_told_is_not_taken_for_all_cores() -> None:
     found = but(cores=Cores(16, 8, None, None, 16.0, None))
     assert processor.cores_usable(found).state == "unknown"
 
 
-def test_throttling():
+def test_throttling() -> None:
     quota = Cores(16, 8, 16, 2.0, 2.0, None)
     never = but(cores=quota, throttling=Throttling(50, 0, 0))
     often = but(cores=quota, throttling=Throttling(50, 20, 3_000_000_000))
@@ -98,14 +111,14 @@ def test_throttling():
     ("load", "allowed", "state"),
     [(0.9, 16.0, "good"), (1.5, 16.0, "good"), (3.0, 16.0, "limited"), (3.0, 4.0, "good")],
 )
-def test_load_counts_when_it_takes_cores_of_ours(load, allowed, state):
+def test_load_counts_when_it_takes_cores_of_ours(load: float, allowed: float, state: str) -> None:
     found = but(load=load, cores=Cores(16, 8, 16, None, allowed, None))
     assert processor.load(found).state == state
 
 
-def test_instructions():
-    def made(**changes):
-        return but(processor=replace(GOOD.processor, **changes))
+def test_instructions() -> None:
+    def made(**changes: Any) -> Any:
+        return but(processor=replace(PROCESSOR, **changes))
 
     assert processor.vectors(made(avx512=False)).state == "good"
     assert processor.vectors(made(avx512=False, avx2=False)).state == "limited"
@@ -115,7 +128,7 @@ def test_instructions():
     assert "float32" in (without.fix or "")
 
 
-def test_a_memory_limit():
+def test_a_memory_limit() -> None:
     found = Memory(64 * GIB, 60 * GIB, 4 * GIB, GIB, 3 * GIB, 0, 0)
     check = room.memory(but(memory=found))
     assert check.state == "limited"
@@ -124,15 +137,15 @@ def test_a_memory_limit():
     assert room.memory(but(memory=above)).state == "good"
 
 
-def test_swap():
-    def made(total, used):
+def test_swap() -> None:
+    def made(total: Any, used: Any) -> Any:
         return but(memory=replace(GOOD.memory, swap_total_bytes=total, swap_used_bytes=used))
 
     assert room.swap(made(GIB, 0)).state == "good"
     assert room.swap(made(GIB, GIB // 2)).state == "limited"
 
 
-def test_the_shared_memory_of_a_container():
+def test_the_shared_memory_of_a_container() -> None:
     check = room.shared_memory(but(shm=Space(64 << 20, 64 << 20)))
     assert check.state == "limited"
     assert "room for 1 batch of 37 MiB" in check.consequence
@@ -159,22 +172,22 @@ def test_the_shared_memory_of_a_container():
         ({"total_bytes": 0, "free_bytes": 0}, "good", "solid state"),
     ],
 )
-def test_storage(changes, state, words):
+def test_storage(changes: Any, state: str, words: str) -> None:
     check = storage(**changes)
     assert check.state == state
     assert words in check.seen
     assert check.seen.startswith("/data: ")
 
 
-def test_a_disk_without_a_name_of_a_virtual_one_under_a_hypervisor():
+def test_a_disk_without_a_name_of_a_virtual_one_under_a_hypervisor() -> None:
     """Clouds show their network disks as NVMe, so solid state is not believed there."""
-    found = but(processor=replace(GOOD.processor, virtual=True))
+    found = but(processor=replace(PROCESSOR, virtual=True))
     (check,) = room.storage(found)
     assert check.state == "unknown"
 
 
-def test_gpus():
-    def made(**changes):
+def test_gpus() -> None:
+    def made(**changes: Any) -> Any:
         return devices.gpus(but(**changes))
 
     assert made().seen == "1 x NVIDIA H200 (141 GiB)"
@@ -190,7 +203,7 @@ def test_gpus():
     assert amd.state == "unknown"
 
 
-def test_a_gpu_that_torch_does_not_use():
+def test_a_gpu_that_torch_does_not_use() -> None:
     built_without = replace(TORCH, cuda=None, cuda_available=False)
     check = environment.torch(but(torch=built_without))
     assert check.state == "limited"
@@ -201,9 +214,9 @@ def test_a_gpu_that_torch_does_not_use():
     assert environment.torch(alone).state == "good"
 
 
-def test_torch_that_is_absent_broken_or_old():
+def test_torch_that_is_absent_broken_or_old() -> None:
     because = "ModuleNotFoundError: No module named 'torch'"
-    bare = replace(GOOD.python, packages={})
+    bare = replace(PYTHON, packages={})
     absent = environment.torch(but(torch=None, torch_because=because, python=bare))
     assert absent.state == "absent"
     assert "/env/bin/python" in absent.seen
@@ -223,7 +236,7 @@ def test_torch_that_is_absent_broken_or_old():
         (1, 1.0, {}, "good", None),
     ],
 )
-def test_threads(threads, allowed, environ, state, fix):
+def test_threads(threads: int, allowed: float, environ: Any, state: str, fix: Any) -> None:
     found = but(
         torch=replace(TORCH, threads=threads),
         cores=Cores(16, 8, 16, None, allowed, None),
@@ -233,10 +246,10 @@ def test_threads(threads, allowed, environ, state, fix):
     assert (check.state, check.fix) == (state, fix)
 
 
-def test_what_compiling_lacks():
+def test_what_compiling_lacks() -> None:
     found = but(
         compiler=None,
-        python=replace(GOOD.python, headers=False),
+        python=replace(PYTHON, headers=False),
         torch=replace(TORCH, triton=False),
     )
     check = environment.compiler(found)
@@ -246,7 +259,7 @@ def test_what_compiling_lacks():
     assert environment.compiler(on_cpu).state == "good"
 
 
-def test_allocators():
+def test_allocators() -> None:
     assert environment.allocators(but(allocators={})).state == "absent"
     preloaded = but(environ={"LD_PRELOAD": "/x/libfoo.so:/x/libjemalloc.so.2"}, allocators={})
     assert environment.allocators(preloaded).seen == "libjemalloc.so.2 is in LD_PRELOAD"
@@ -261,20 +274,20 @@ def test_allocators():
         ({"soundfile": "1"}, "good"),
     ],
 )
-def test_decoders(packages, state):
-    found = but(python=replace(GOOD.python, packages=packages))
+def test_decoders(packages: Any, state: str) -> None:
+    found = but(python=replace(PYTHON, packages=packages))
     assert environment.decoders(found).state == state
 
 
-def test_python():
+def test_python() -> None:
     assert "--python names it" in environment.python(but(python_named=True)).consequence
-    old = environment.python(but(python=replace(GOOD.python, version="3.9.18")))
+    old = environment.python(but(python=replace(PYTHON, version="3.9.18")))
     assert old.state == "limited"
     silent = environment.python(but(python=None, python_because="/x: it was killed by SIGSEGV"))
     assert silent.state == "unknown"
 
 
-def test_facilities_that_lack():
+def test_facilities_that_lack() -> None:
     missing = Facility(False, "cannot be read")
     check = facilities.run_queue(but(schedstat=missing))
     assert check.state == "absent"
@@ -294,11 +307,11 @@ def test_facilities_that_lack():
         (1000 << 20, "1.0 GiB"),
     ],
 )
-def test_sizes(number, words):
+def test_sizes(number: int, words: str) -> None:
     assert size(number) == words
 
 
-def test_numbers_of_cores():
+def test_numbers_of_cores() -> None:
     assert [cores(n) for n in (1, 1.5, 10, 0.25)] == [
         "1 core",
         "1.5 cores",

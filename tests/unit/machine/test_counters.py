@@ -7,6 +7,7 @@ import pytest
 from hotlap.machine import disks, network
 from hotlap.machine.mounts import mount_of, parse_mountinfo
 from hotlap.machine.pressure import Stall, parse_pressure, read_pressure
+from unit.machine.machines import Tree
 
 NET = """\
 Inter-|   Receive                                                |  Transmit
@@ -24,19 +25,19 @@ DISKSTATS = """\
 """
 
 
-def test_pressure():
+def test_pressure() -> None:
     text = "some avg10=12.50 avg60=1.0 avg300=0 total=42\nfull avg10=0.00 avg60=0 total=7\n"
     assert parse_pressure(text) == {"some": Stall(0.125, 42_000), "full": Stall(0.0, 7_000)}
     assert parse_pressure("some nonsense\n\n") == {}
 
 
-def test_pressure_that_is_off(tree):
+def test_pressure_that_is_off(tree: Tree) -> None:
     assert read_pressure(tree({"empty": ""})) is None
     cpu_only = tree({"proc/pressure/cpu": "some avg10=0.00 total=1\n"})
     assert read_pressure(cpu_only) == {"cpu_some": Stall(0.0, 1000)}
 
 
-def test_bytes_of_real_interfaces_are_counted_once(tree):
+def test_bytes_of_real_interfaces_are_counted_once(tree: Tree) -> None:
     root = tree({"proc/net/dev": NET, "sys/class/net/eth0/device/x": ""})
     assert network.read_traffic(root) == network.Traffic(100, 10)
     assert network.read_interfaces(root) == {
@@ -45,17 +46,17 @@ def test_bytes_of_real_interfaces_are_counted_once(tree):
     }
 
 
-def test_a_container_sees_no_device_behind_its_interface(tree):
+def test_a_container_sees_no_device_behind_its_interface(tree: Tree) -> None:
     lines = NET.splitlines(keepends=True)
     root = tree({"proc/net/dev": "".join(lines[:4])})
     assert network.read_traffic(root) == network.Traffic(100, 10)
 
 
-def test_no_network(tree):
+def test_no_network(tree: Tree) -> None:
     assert network.read_traffic(tree({"empty": ""})) is None
 
 
-def test_bytes_of_real_disks_are_counted_once(tree):
+def test_bytes_of_real_disks_are_counted_once(tree: Tree) -> None:
     root = tree(
         {
             "proc/diskstats": DISKSTATS,
@@ -91,7 +92,7 @@ MOUNTS = parse_mountinfo(
         ("/mnt/storehouse", "/dev/sdb"),
     ],
 )
-def test_the_mount_of_a_path(path, source):
+def test_the_mount_of_a_path(path: str, source: str) -> None:
     mount = mount_of(path, MOUNTS)
     assert mount is not None
     assert mount.source == source
@@ -110,11 +111,11 @@ def test_the_mount_of_a_path(path, source):
         ("9p", "host"),
     ],
 )
-def test_kinds_of_file_systems(file_system, kind):
+def test_kinds_of_file_systems(file_system: str, kind: str) -> None:
     assert disks.kind_of(file_system) == kind
 
 
-def test_a_partition_leads_to_its_disk(tree):
+def test_a_partition_leads_to_its_disk(tree: Tree) -> None:
     root = tree(
         {
             "proc/self/mountinfo": "1 0 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n",
@@ -131,11 +132,11 @@ def test_a_partition_leads_to_its_disk(tree):
     assert disk.free_bytes is not None
 
 
-def test_a_path_that_is_not_there_and_a_share(tree):
+def test_a_path_that_is_not_there_and_a_share(tree: Tree) -> None:
     root = tree({"proc/self/mountinfo": "1 0 0:9 / / ro - nfs4 server:/x ro\n", "a": ""})
     (disk,) = disks.examine_all(["/no/such"], root) or ()
     assert (disk.exists, disk.kind, disk.device, disk.read_only) == (False, "network", None, True)
 
 
-def test_without_mounts_nothing_is_said_of_disks(tree):
+def test_without_mounts_nothing_is_said_of_disks(tree: Tree) -> None:
     assert disks.examine_all(["/"], tree({"empty": ""})) is None

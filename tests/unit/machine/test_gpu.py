@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from hotlap.machine import gpu
+from unit.machine.machines import Tree
+
+Install = Callable[[types.ModuleType | None], None]
 
 UUIDS = ["GPU-aaaa-1", "GPU-aabb-2", "GPU-cccc-3"]
 
@@ -24,7 +29,7 @@ class DriverNotLoaded(NVMLError):
     pass
 
 
-def library(count=3, **changes):
+def library(count: int = 3, **changes: Any) -> Any:
     """Return a module with the calls that hotlap makes; a change of None removes a call."""
     calls = {
         "NVMLError": NVMLError,
@@ -58,19 +63,19 @@ def library(count=3, **changes):
     return module
 
 
-def failing(error):
-    def call(*_):
+def failing(error: Exception) -> Any:
+    def call(*_: Any) -> Any:
         raise error
 
     return call
 
 
 @pytest.fixture
-def install(monkeypatch):
+def install(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda module: monkeypatch.setitem(sys.modules, "pynvml", module)
 
 
-def test_without_the_package(install):
+def test_without_the_package(install: Install) -> None:
     install(None)
     assert gpu.connect({}) == (None, gpu.NOT_INSTALLED)
 
@@ -83,24 +88,24 @@ def test_without_the_package(install):
         (NVMLError("Insufficient Permissions"), "NVML does not start: Insufficient Permissions"),
     ],
 )
-def test_without_a_driver(install, error, words):
+def test_without_a_driver(install: Install, error: Exception, words: str) -> None:
     install(library(nvmlInit=failing(error)))
     assert gpu.connect({}) == (None, words)
 
 
-def test_a_driver_that_does_not_answer(install):
+def test_a_driver_that_does_not_answer(install: Install) -> None:
     install(library(nvmlDeviceGetCount=failing(NVMLError("GPU is lost"))))
     assert gpu.connect({}) == (None, "the NVIDIA driver does not answer: GPU is lost")
 
 
-def test_a_driver_without_gpus(install):
+def test_a_driver_without_gpus(install: Install) -> None:
     install(library(count=0))
     gpus, because = gpu.connect({})
     assert gpus is None
     assert because == "the NVIDIA driver is there, but it shows no GPU"
 
 
-def test_one_sample(install):
+def test_one_sample(install: Install) -> None:
     install(library(count=1))
     gpus, because = gpu.connect({})
     assert because is None
@@ -123,7 +128,7 @@ def test_one_sample(install):
     ]
 
 
-def test_facts(install):
+def test_facts(install: Install) -> None:
     install(library(count=1))
     gpus, _ = gpu.connect({})
     assert gpus is not None
@@ -140,7 +145,7 @@ def test_facts(install):
     ]
 
 
-def test_what_a_gpu_does_not_tell_is_none(install):
+def test_what_a_gpu_does_not_tell_is_none(install: Install) -> None:
     """A refused call and a call that an old package does not have."""
     install(
         library(
@@ -159,7 +164,7 @@ def test_what_a_gpu_does_not_tell_is_none(install):
     assert missing == expected
 
 
-def test_the_older_name_of_the_throttle_reasons(install):
+def test_the_older_name_of_the_throttle_reasons(install: Install) -> None:
     install(
         library(
             count=1,
@@ -187,11 +192,11 @@ def test_the_older_name_of_the_throttle_reasons(install):
         ("MIG-aaaa", []),
     ],
 )
-def test_visible_devices(setting, indices):
+def test_visible_devices(setting: str | None, indices: list[int]) -> None:
     assert gpu.visible(UUIDS, setting) == indices
 
 
-def test_only_visible_gpus_are_sampled(install):
+def test_only_visible_gpus_are_sampled(install: Install) -> None:
     install(library())
     gpus, _ = gpu.connect({"CUDA_VISIBLE_DEVICES": "2,GPU-aaaa"})
     assert gpus is not None
@@ -202,7 +207,7 @@ def test_only_visible_gpus_are_sampled(install):
     )
 
 
-def test_closing(install):
+def test_closing(install: Install) -> None:
     ended = []
     install(library(count=1, nvmlShutdown=lambda: ended.append(True)))
     gpus, _ = gpu.connect({})
@@ -212,7 +217,7 @@ def test_closing(install):
     assert gpus.sample() == []
 
 
-def test_a_driver_seen_without_nvml(tree):
+def test_a_driver_seen_without_nvml(tree: Tree) -> None:
     card = "proc/driver/nvidia/gpus/0000:0{}:00.0/information"
     root = tree({card.format(n): "Model: \t\t NVIDIA H200\nIRQ: 5\n" for n in (1, 2)})
     assert gpu.driver_models(root) == ["NVIDIA H200", "NVIDIA H200"]

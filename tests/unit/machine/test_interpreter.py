@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hotlap.errors import WrongUse
 from hotlap.machine import interpreter
 
+Program = Callable[[str], str]
+
 
 @pytest.fixture
-def program(tmp_path: Path):
+def program(tmp_path: Path) -> Any:
     """Return a function that makes an executable shell script."""
 
     def make(body: str) -> str:
@@ -26,7 +30,7 @@ def program(tmp_path: Path):
 
 
 @pytest.fixture
-def fake_torch(tmp_path: Path, monkeypatch):
+def fake_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that puts a torch of our own in front of the child's path."""
 
     def make(source: str) -> None:
@@ -38,7 +42,7 @@ def fake_torch(tmp_path: Path, monkeypatch):
     return make
 
 
-def test_this_python():
+def test_this_python() -> None:
     python, because = interpreter.ask_packages(sys.executable)
     assert because is None
     assert python is not None
@@ -47,7 +51,9 @@ def test_this_python():
     assert "pytest" in python.packages
 
 
-def test_a_file_of_the_user_does_not_answer_for_a_library(tmp_path, monkeypatch):
+def test_a_file_of_the_user_does_not_answer_for_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("json", "platform", "random"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
@@ -56,7 +62,7 @@ def test_a_file_of_the_user_does_not_answer_for_a_library(tmp_path, monkeypatch)
     assert python is not None
 
 
-def test_noise_on_stdout_is_skipped(program):
+def test_noise_on_stdout_is_skipped(program: Program) -> None:
     script = program(f'echo hello\n"{sys.executable}" "$@"\necho bye')
     python, because = interpreter.ask_packages(script)
     assert because is None
@@ -73,11 +79,11 @@ def test_noise_on_stdout_is_skipped(program):
         ("echo hotlap-answer:no json", "it printed no error"),
     ],
 )
-def test_a_python_that_fails(program, body, words):
+def test_a_python_that_fails(program: Program, body: str, words: str) -> None:
     assert interpreter.ask_packages(program(body)) == (None, words)
 
 
-def test_a_python_that_hangs_behind_a_wrapper(program, tmp_path):
+def test_a_python_that_hangs_behind_a_wrapper(program: Program, tmp_path: Path) -> None:
     """The wrapper's child holds the pipes; it is ended too."""
     note = tmp_path / "pid"
     script = program(f"sleep 600 &\necho $! > {note}\nwait")
@@ -89,14 +95,14 @@ def test_a_python_that_hangs_behind_a_wrapper(program, tmp_path):
         assert not state.exists() or ") Z " in state.read_text()
 
 
-def test_a_program_that_is_none(tmp_path):
+def test_a_program_that_is_none(tmp_path: Path) -> None:
     answer, because = interpreter.ask(str(tmp_path / "no"), "", 5)
     assert answer is None
     assert because is not None
     assert "does not start" in because
 
 
-def test_no_torch(monkeypatch, tmp_path):
+def test_no_torch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     torch, because = interpreter.ask_torch(sys.executable)
@@ -104,19 +110,19 @@ def test_no_torch(monkeypatch, tmp_path):
     assert because == "ModuleNotFoundError: No module named 'torch'"
 
 
-def test_a_torch_that_does_not_import(fake_torch):
+def test_a_torch_that_does_not_import(fake_torch: Program) -> None:
     fake_torch("raise ImportError('libcudart.so.12: cannot open shared object file')\n")
     torch, because = interpreter.ask_torch(sys.executable)
     assert torch is None
     assert because == "ImportError: libcudart.so.12: cannot open shared object file"
 
 
-def test_a_torch_that_kills_its_process(fake_torch):
+def test_a_torch_that_kills_its_process(fake_torch: Program) -> None:
     fake_torch("import os, signal; os.kill(os.getpid(), signal.SIGILL)\n")
     assert interpreter.ask_torch(sys.executable) == (None, "it was killed by SIGILL")
 
 
-def test_the_real_torch_agrees_with_itself():
+def test_the_real_torch_agrees_with_itself() -> None:
     module = pytest.importorskip("torch")
     torch, because = interpreter.ask_torch(sys.executable)
     assert because is None
@@ -127,7 +133,7 @@ def test_the_real_torch_agrees_with_itself():
     assert torch.mkl == module.backends.mkl.is_available()
 
 
-def test_which_python(program, monkeypatch, tmp_path):
+def test_which_python(program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = program("exit 0")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert interpreter.find_python() == script
@@ -138,7 +144,7 @@ def test_which_python(program, monkeypatch, tmp_path):
     assert interpreter.find_python() is None
 
 
-def test_decoders_are_found_by_name():
+def test_decoders_are_found_by_name() -> None:
     packages = {"pillow": "11", "numpy": "2", "nvidia-dali-cuda120": "1.5", "torchcodec": "0.2"}
     assert interpreter.decoders(packages) == (
         ("pillow", "11", "JPEG, PNG"),
@@ -147,7 +153,9 @@ def test_decoders_are_found_by_name():
     )
 
 
-def test_the_compiler_is_the_one_that_torch_takes(program, monkeypatch, tmp_path):
+def test_the_compiler_is_the_one_that_torch_takes(
+    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     script = program("exit 0")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert interpreter.find_compiler({"CXX": "python -O2"}) == (script, "python")

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
 from hotlap.machine import memory
 from hotlap.machine.cgroup import MemoryGroup
+from unit.machine.machines import Tree
 
 MEMINFO = """\
 MemTotal:       1000 kB
@@ -17,7 +19,7 @@ HugePages_Total:   0
 """
 
 
-def test_memory_under_a_limit(tree):
+def test_memory_under_a_limit(tree: Tree) -> None:
     group = "sys/fs/cgroup/memory/"
     root = tree(
         {
@@ -47,11 +49,11 @@ def test_memory_under_a_limit(tree):
         (600, MemoryGroup(500, 100, None), 400),
     ],
 )
-def test_usable_memory(available, group, usable):
+def test_usable_memory(available: int | None, group: Any, usable: int) -> None:
     assert memory.usable(available, group) == usable
 
 
-def test_nothing_known(tree):
+def test_nothing_known(tree: Tree) -> None:
     root = tree({"empty": ""})
     assert memory.read_memory(root) == memory.Memory(None, None, None, None, None, None, None)
     assert memory.read_shm(root) is None
@@ -59,13 +61,13 @@ def test_nothing_known(tree):
     assert memory.space(root / "not there") is None
 
 
-def test_swap_traffic_in_bytes():
+def test_swap_traffic_in_bytes() -> None:
     text = "pgpgin 1\npswpin 3\npswpout 5\n"
     assert memory.parse_vmstat(text, 4096) == memory.Swapping(3 * 4096, 5 * 4096)
     assert memory.parse_vmstat("pgpgin 1\n", 4096) is None
 
 
-def test_shared_memory_is_measured_where_the_folder_is(tree):
+def test_shared_memory_is_measured_where_the_folder_is(tree: Tree) -> None:
     root = tree({"dev/shm/x": "y"})
     found = memory.read_shm(root)
     there = os.statvfs(root)

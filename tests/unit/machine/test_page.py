@@ -31,7 +31,7 @@ def printed(width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 300])
-def test_no_line_is_too_long_and_no_word_is_lost(width):
+def test_no_line_is_too_long_and_no_word_is_lost(width: int) -> None:
     text = printed(width)
     assert max(map(len, text.splitlines())) <= min(width, 120)
     squeezed = "".join(text.split())
@@ -41,13 +41,13 @@ def test_no_line_is_too_long_and_no_word_is_lost(width):
     assert text.endswith("3 checks: 1 good, 1 limited, 1 unknown\n")
 
 
-def test_lines_have_no_trailing_blanks_and_no_colours_in_a_pipe():
+def test_lines_have_no_trailing_blanks_and_no_colours_in_a_pipe() -> None:
     text = printed(80)
     assert "\x1b" not in text
     assert [line for line in text.splitlines() if line != line.rstrip()] == []
 
 
-def test_the_fix_stands_below_its_check():
+def test_the_fix_stands_below_its_check() -> None:
     rows = printed(80).splitlines()
     begin = next(n for n, row in enumerate(rows) if row.startswith("limited"))
     end = next(n for n, row in enumerate(rows) if row.startswith("unknown"))
@@ -55,7 +55,7 @@ def test_the_fix_stands_below_its_check():
     assert begin < end
 
 
-def test_the_json_form():
+def test_the_json_form() -> None:
     found = doctor.document(CHECKS, {"cores_visible": 2}, "1.2.3")
     assert json.loads(json.dumps(found)) == found
     assert list(found) == ["format", "hotlap_version", "checks", "machine"]

@@ -3,12 +3,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from hotlap.machine import processes
 from hotlap.machine.cpu import tick_ns
 from hotlap.machine.memory import page_bytes
+from unit.machine.machines import Tree
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self"), reason="no /proc here")
 
@@ -18,14 +20,14 @@ def stat_line(parent: int, ticks: tuple[int, int, int, int], pages: int, state: 
     return f"{head} {' '.join(map(str, ticks))} 20 0 1 0 5 1000 {pages} 99 1\n"
 
 
-def test_a_name_with_brackets_and_the_time_of_ended_children():
+def test_a_name_with_brackets_and_the_time_of_ended_children() -> None:
     found = processes.parse_process_stat(stat_line(7, (1, 2, 3, 4), 5), 10, 4096)
     assert found == processes.ProcessStat(7, "S", 100, 5 * 4096)
     assert processes.parse_process_stat("1 (cut) S 1", 1, 1) is None
     assert processes.parse_process_stat("", 1, 1) is None
 
 
-def family(tree, children: bool):
+def family(tree: Tree, children: bool) -> Any:
     files = {
         "proc/10/stat": stat_line(1, (1, 0, 0, 0), 3),
         "proc/11/stat": stat_line(10, (0, 2, 0, 0), 4),
@@ -47,7 +49,7 @@ def family(tree, children: bool):
 
 
 @pytest.mark.parametrize("children", [True, False], ids=["listed by the kernel", "by a scan"])
-def test_a_tree(tree, children):
+def test_a_tree(tree: Tree, children: bool) -> None:
     found = processes.read_tree(10, family(tree, children))
     assert found == processes.Tree(
         processes=2,
@@ -58,11 +60,11 @@ def test_a_tree(tree, children):
     )
 
 
-def test_a_process_that_is_gone(tree):
+def test_a_process_that_is_gone(tree: Tree) -> None:
     assert processes.read_tree(55, family(tree, True)) is None
 
 
-def test_shared_memory_counted_once_needs_every_living_process(tree):
+def test_shared_memory_counted_once_needs_every_living_process(tree: Tree) -> None:
     root = family(tree, True)
     (root / "proc/10/smaps_rollup").write_text("Rss: 9 kB\nPss:   3 kB\n")
     assert processes.read_pss([10, 12, 13], root) == 3 * 1024
@@ -71,7 +73,7 @@ def test_shared_memory_counted_once_needs_every_living_process(tree):
 
 
 @needs_proc
-def test_real_children_are_seen_and_forgotten():
+def test_real_children_are_seen_and_forgotten() -> None:
     code = "import sys; print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -97,7 +99,7 @@ def test_real_children_are_seen_and_forgotten():
     assert after.cpu_ns >= alone.cpu_ns
 
 
-def test_psutil_gives_the_same_tree_where_there_is_no_proc():
+def test_psutil_gives_the_same_tree_where_there_is_no_proc() -> None:
     found = processes._ask_psutil(os.getpid())
     assert found is not None
     assert found.processes >= 1
@@ -106,7 +108,7 @@ def test_psutil_gives_the_same_tree_where_there_is_no_proc():
     assert found.disk_read_bytes is None
 
 
-def test_psutil_of_a_process_that_is_gone():
+def test_psutil_of_a_process_that_is_gone() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
     assert processes._ask_psutil(child.pid) is None

@@ -6,16 +6,19 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hotlap.machine import facts, sampler
+from hotlap.machine import facts, gpu, sampler
+from unit.machine.machines import Tree
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="/proc of Linux")
 
 
 @pytest.fixture(autouse=True)
-def no_gpus(monkeypatch):
+def no_gpus(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "pynvml", None)
 
 
@@ -24,11 +27,11 @@ def documented_keys() -> set[str]:
     return set(re.findall(r"^``(\w+)``", "\n".join(table), flags=re.MULTILINE))
 
 
-def test_every_key_stands_at_the_top_of_the_module():
+def test_every_key_stands_at_the_top_of_the_module() -> None:
     assert set(sampler.Sampler(os.getpid()).sample()) == documented_keys()
 
 
-def test_a_machine_that_tells_nothing(tree):
+def test_a_machine_that_tells_nothing(tree: Tree) -> None:
     sample = sampler.Sampler(1, ["/data"], tree({"empty": ""})).sample()
     known = {name for name, value in sample.items() if value is not None}
     assert known == {"at_ns", "paths", "gpus"}
@@ -36,7 +39,7 @@ def test_a_machine_that_tells_nothing(tree):
 
 
 @on_linux
-def test_a_sample_of_this_machine(tmp_path):
+def test_a_sample_of_this_machine(tmp_path: Path) -> None:
     source = sampler.Sampler(os.getpid(), [tmp_path])
     begin = time.monotonic_ns()
     sample = source.sample()
@@ -53,7 +56,7 @@ def test_a_sample_of_this_machine(tmp_path):
 
 
 @on_linux
-def test_shared_memory_counted_once_is_read_seldom():
+def test_shared_memory_counted_once_is_read_seldom() -> None:
     source = sampler.Sampler(os.getpid())
     first, second = source.sample(), source.sample()
     assert second["tree_pss_bytes"] is None
@@ -62,7 +65,7 @@ def test_shared_memory_counted_once_is_read_seldom():
     assert first["tree_pss_bytes"] > 0
 
 
-def test_the_process_ends_between_two_samples():
+def test_the_process_ends_between_two_samples() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         source = sampler.Sampler(child.pid)
         assert source.sample()["tree_processes"] == 1
@@ -78,7 +81,7 @@ def test_the_process_ends_between_two_samples():
     assert gone["at_ns"] > dead["at_ns"]
 
 
-def test_processes_that_come_and_go_while_sampling():
+def test_processes_that_come_and_go_while_sampling() -> None:
     """Forks that end at once: whatever vanishes between two reads must not raise."""
     code = (
         "import os, time\n"
@@ -97,16 +100,16 @@ def test_processes_that_come_and_go_while_sampling():
 
 
 class Gpus:
-    def sample(self):
+    def sample(self) -> Any:
         return [{"index": 0}]
 
-    def close(self):
+    def close(self) -> Any:
         self.closed = True
 
 
-def test_gpus_are_in_the_sample_until_it_is_closed(monkeypatch):
+def test_gpus_are_in_the_sample_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus = Gpus()
-    monkeypatch.setattr(sampler.gpu, "connect", lambda: (gpus, None))
+    monkeypatch.setattr(gpu, "connect", lambda: (gpus, None))
     source = sampler.Sampler(os.getpid())
     assert source.sample()["gpus"] == [{"index": 0}]
     source.close()
@@ -114,7 +117,7 @@ def test_gpus_are_in_the_sample_until_it_is_closed(monkeypatch):
     assert source.sample()["gpus"] == []
 
 
-def test_facts_of_this_machine(tmp_path):
+def test_facts_of_this_machine(tmp_path: Path) -> None:
     found = facts.machine_facts([tmp_path])
     assert json.loads(json.dumps(found)) == found
     assert found["system"]
@@ -125,7 +128,7 @@ def test_facts_of_this_machine(tmp_path):
     assert unsaid - missing <= facts._MAY_BE_NONE
 
 
-def test_facts_of_a_machine_that_tells_nothing(tree):
+def test_facts_of_a_machine_that_tells_nothing(tree: Tree) -> None:
     found = facts.machine_facts(["/data"], tree({"empty": ""}))
     because = {entry["what"]: entry["because"] for entry in found["not_measured"]}
     assert {"cores_allowed", "cores_quota", "memory_total_bytes", "bf16", "disks"} <= set(because)
