@@ -9,7 +9,8 @@ key                        meaning
 ``at_ns``                  ``time.monotonic_ns()`` when the sample was begun
 ``cores_busy_ns``          counter, list by core number (None: core offline): user, nice, system,
                            irq, softirq; share of a core = difference / difference of ``at_ns``
-``cores_total_ns``         counter: all cores, idle and steal included
+``cores_total_ns``         counter: all cores, idle and steal included (the kernel lets its iowait
+                           part shrink at times)
 ``steal_ns``               counter: all cores, time that the hypervisor gave to others
 ``load``                   load average of the last minute
 ``tree_processes``         living processes from ``root_pid`` down; None: it is gone
