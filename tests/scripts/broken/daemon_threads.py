@@ -1,6 +1,8 @@
-"""Daemon threads compute with torch and sleep until the interpreter goes away under them.
+"""Daemon threads compute with torch, then spin in Python until the interpreter goes away.
 
-They run forwards of a model of their own, which are not the training's.
+They run forwards of a model of their own, which are not the training's. Before the end the script
+makes sure that no thread is inside torch: in versions of Python before 3.14 a daemon thread that
+comes back from C++ while the interpreter shuts down can abort the process, with any torch.
 """
 
 import threading
@@ -37,12 +39,20 @@ side = nn.Linear(4, 4)
 rounds = [0, 0]
 
 
+over = threading.Event()
+spinning = threading.Barrier(3)
+
+
 def compute(index):
-    while True:
+    while not over.is_set():
         with torch.no_grad():
             side(torch.ones(2, 4))
         rounds[index] += 1
         time.sleep(0.002)
+    spinning.wait()
+    while True:
+        rounds[index] += 0
+        time.sleep(0.001)
 
 
 for index in range(2):
@@ -52,5 +62,7 @@ for _ in range(3):
     for x, y in loader:
         train_step(x, y)
         time.sleep(0.01)
+over.set()
+spinning.wait()
 print(f"loss {losses[-1]:.4f}")
 log.finish(model.parameters(), losses, side_forwards=sum(rounds))

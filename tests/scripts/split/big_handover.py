@@ -61,7 +61,7 @@ class Collate:
 
 def main():
     parser = script_log.arguments(__doc__, host=1)
-    parser.add_argument("--mib", type=float, default=16)
+    parser.add_argument("--mib", type=float, default=8)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--view", help="folder for the workers' own view")

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from typing import Any
 
 
-def run_queue_ns() -> int | None:
-    """Return how long this thread has waited for a core so far, or None where it is not told."""
-    try:
-        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
+class RunQueue:
+    """Reads how long the calling thread has waited for a core so far."""
+
+    def __init__(self) -> None:
+        self.owner: tuple[int, int] | None = None
+        self.fd = -1
+
+    def read_ns(self) -> int | None:
+        """Return the wait in nanoseconds, or None where the kernel does not tell."""
+        owner = (os.getpid(), threading.get_ident())
+        try:
+            if owner != self.owner:
+                self.fd, self.owner = os.open("/proc/thread-self/schedstat", os.O_RDONLY), owner
+            return int(os.pread(self.fd, 64, 0).split()[1])
+        except (OSError, IndexError, ValueError):
+            return None
+
+
+run_queue = RunQueue()
 
 
 class WorkerView:
@@ -30,7 +43,13 @@ class WorkerView:
         self.open: dict[str, tuple[int, int, int | None]] = {}
 
     def _now(self) -> tuple[int, int, int | None]:
-        return time.perf_counter_ns(), time.thread_time_ns(), run_queue_ns()
+        # Read again if the thread lost its core in between: the three must be of one instant.
+        for _ in range(5):
+            before = run_queue.read_ns()
+            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+            if run_queue.read_ns() == before:
+                break
+        return wall, cpu, before
 
     def item(self) -> None:
         if "items" not in self.open:
