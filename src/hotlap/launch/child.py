@@ -23,7 +23,16 @@ from typing import NoReturn
 
 from hotlap.errors import WrongUse
 from hotlap.launch.command import resolve
-from hotlap.launch.signals import FROM_TERMINAL, STOPS, Blocked, pending, settle, take, take_all
+from hotlap.launch.signals import (
+    FROM_TERMINAL,
+    STOPS,
+    Blocked,
+    pending,
+    settle,
+    take,
+    take_all,
+    undone_by,
+)
 from hotlap.launch.witness import Witness
 
 _IDLE_S = 3600.0
@@ -66,8 +75,11 @@ def run_child(
     with Blocked() as blocked:
         witness = _witness()
         try:
-            child = Child(_spawn(argv, environ, cwd, blocked.before), witness)
-            with _sharing_our_fate(child.pid, witness), _children_waited_for():
+            started = _spawn(argv, environ, cwd, blocked.before)
+            if witness:
+                witness.guard(started[0])
+            child = Child(started, witness)
+            with _children_waited_for(), _surviving_our_crash(witness):
                 return child.wait(on_start, on_poll, poll_s)
         finally:
             if witness:
@@ -126,28 +138,46 @@ class Child:
     def _signals(self, first: int) -> None:
         """Act on a signal that came to us, and on all that came just after it."""
         settle()
-        came = [first, *take_all()]
-        seen = self._witness.saw() if self._witness else None
-        if seen is not None:
-            self._group |= seen
+        came, is_witnessed = self._collect(first)
+        undone = undone_by(self._group.union(came))
         for number in came:
+            went_to_group = number in self._group
+            self._group.discard(number)
             if number == signal.SIGCHLD:
                 continue
-            if self._is_ours_alone(number, seen is not None):
-                self._pass_on(number)
-            elif number in STOPS:
-                self._stop_asked = True
-                if self._is_stopped:
-                    stop_ourselves(number)
+            if number in self._early:
+                self._early.discard(number)
+                went_to_group = False
+            elif number in undone:
+                went_to_group = True
+            elif not is_witnessed:
+                went_to_group = number in FROM_TERMINAL
+            self._act(number, went_to_group)
 
-    def _is_ours_alone(self, number: int, is_witnessed: bool) -> bool:
-        """Tell whether the child did not get this signal itself."""
-        went_to_group = number in self._group
-        self._group.discard(number)
-        if number in self._early:
-            self._early.discard(number)
-            return True
-        return not went_to_group if is_witnessed else number not in FROM_TERMINAL
+    def _collect(self, first: int) -> tuple[list[int], bool]:
+        """Return what came, each once, and whether the witness could be asked about it.
+
+        First ours, then the witness's, until nothing is left here: whatever comes in between
+        shows in the next round, in both places.
+        """
+        came = {first: None}
+        while True:
+            came.update(dict.fromkeys(take_all()))
+            seen = self._witness.saw() if self._witness else None
+            if seen is None:
+                return list(came), False
+            self._group |= seen
+            if not pending():
+                return list(came), True
+
+    def _act(self, number: int, went_to_group: bool) -> None:
+        """Pass on what came to us alone; stop where the child had stopped before we were asked."""
+        if not went_to_group:
+            self._pass_on(number)
+        elif number in STOPS:
+            self._stop_asked = True
+            if self._is_stopped:
+                stop_ourselves(number)
 
     def _pass_on(self, number: int) -> None:
         # PermissionError: the command changed its user (sudo). Alone the sender would have been
@@ -290,14 +320,13 @@ def _witness() -> Witness | None:
 
 
 @contextlib.contextmanager
-def _sharing_our_fate(pid: int, witness: Witness | None) -> Iterator[None]:
-    """Let the witness kill the child if we are killed, but not if we crash."""
+def _surviving_our_crash(witness: Witness | None) -> Iterator[None]:
+    """Let the witness tell a crash of ours, which the child survives, from a SIGKILL."""
     if witness is None:
         yield
         return
     was_enabled = faulthandler.is_enabled()
     faulthandler.enable(witness.ask_fd)
-    witness.guard(pid)
     try:
         yield
     finally:

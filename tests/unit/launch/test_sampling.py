@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
@@ -46,7 +47,7 @@ def test_at_most_once_a_second_from_the_beginning() -> None:
 def test_number_is_bounded_over_days_and_spread_to_the_end() -> None:
     times = taken_in(20 * DAY_S, 1)
     assert len(times) <= 3000
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert gaps == sorted(gaps)
     assert 20 * DAY_S - times[-1] <= gaps[-1] * 2
 
