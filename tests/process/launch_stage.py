@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BARE: tuple[str, ...] = ()
 THROUGH_US = (sys.executable, str(HERE / "launch_driver.py"))
+THROUGH_ALL_OF_US = (sys.executable, str(HERE / "launch_cli.py"))
 PATIENCE_S = 60.0
 """When a test gives up; no result depends on it."""
 

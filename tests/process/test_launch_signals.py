@@ -13,6 +13,7 @@ import pytest
 
 from process.launch_stage import (
     BARE,
+    THROUGH_ALL_OF_US,
     THROUGH_US,
     at_terminal,
     child,
@@ -22,7 +23,17 @@ from process.launch_stage import (
     wait_until,
 )
 
-WAYS = pytest.mark.parametrize("how", [BARE, THROUGH_US], ids=["bare", "ours"])
+WAYS = pytest.mark.parametrize(
+    "how", [BARE, THROUGH_US, THROUGH_ALL_OF_US], ids=["bare", "ours", "cli"]
+)
+
+
+@pytest.fixture(autouse=True)
+def _records_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "records").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "records"))
+
+
 PASSED_ON = "HUP INT QUIT USR1 ALRM TERM CONT WINCH RTMIN".split()
 
 

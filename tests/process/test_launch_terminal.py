@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
-from process.launch_stage import BARE, THROUGH_US, Terminal, at_terminal, child, shell
+from process.launch_stage import (
+    BARE,
+    THROUGH_ALL_OF_US,
+    THROUGH_US,
+    Terminal,
+    at_terminal,
+    child,
+    shell,
+)
 
-WAYS = pytest.mark.parametrize("how", [BARE, THROUGH_US], ids=["bare", "ours"])
+WAYS = pytest.mark.parametrize(
+    "how", [BARE, THROUGH_US, THROUGH_ALL_OF_US], ids=["bare", "ours", "cli"]
+)
+
+
+@pytest.fixture(autouse=True)
+def _records_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "records").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "records"))
+
+
 PROMPT = r"\r?\n?\$ $"
 INTERRUPT, STOP, QUIT = "\x03", "\x1a", "\x1c"
 
