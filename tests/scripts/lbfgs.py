@@ -95,7 +95,7 @@ def main():
             loss = optimizer.step(closure)
             log.lap("optimizer")
             log.end_step()
-            losses.append(float(loss))
+            losses.append(loss.item())
             log.lap("logging")
             time.sleep(plant["host"] / 1000)
             log.lap("other")
