@@ -28,7 +28,7 @@ def three_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             "steps": None if number == 2 else 100 * number,
         }
         write_manifest(run, manifest)
-    return [run.id for run in store.list()]
+    return [run.id for run in store.all()]
 
 
 def test_list_shows_every_run_and_what_is_unknown(
@@ -55,12 +55,12 @@ def test_prune_removes_the_oldest_and_a_dry_run_nothing(
 ) -> None:
     assert main(["runs", "prune", "--keep-runs", "1", "--dry-run"]) == 0
     assert "Would remove 2 runs" in capsys.readouterr().out
-    assert [run.id for run in open_store(tmp_path).list()] == three_runs
+    assert [run.id for run in open_store(tmp_path).all()] == three_runs
     assert main(["runs", "prune", "--keep-runs", "1"]) == 0
     printed = capsys.readouterr().out
     assert "Removed 2 runs" in printed
     assert [run in printed for run in three_runs] == [True, True, False]
-    assert [run.id for run in open_store(tmp_path).list()] == three_runs[2:]
+    assert [run.id for run in open_store(tmp_path).all()] == three_runs[2:]
 
 
 def test_prune_by_size_keeps_the_newest(
@@ -68,7 +68,7 @@ def test_prune_by_size_keeps_the_newest(
 ) -> None:
     assert main(["runs", "prune", "--keep-size", "0"]) == 0
     assert "Removed 2 runs" in capsys.readouterr().out
-    assert [run.id for run in open_store(tmp_path).list()] == three_runs[2:]
+    assert [run.id for run in open_store(tmp_path).all()] == three_runs[2:]
 
 
 @pytest.mark.parametrize(
