@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,8 +89,10 @@ def train(words: Sequence[str], *, output: Path | None, quiet: bool, show: bool 
     )
     try:
         watch.ended(outcome)
-    except (HotlapError, OSError) as error:
-        click.echo(f"hotlap: the report could not be made: {error}", err=True)
+    except KeyboardInterrupt:
+        pass  # the command has ended; whoever is tired of waiting gets its exit code at once
+    except Exception as error:
+        click.echo(f"hotlap: the report could not be made: {error!r}", err=True)
     return outcome.exit_code
 
 
@@ -111,6 +114,7 @@ class _Watch:
     ) -> None:
         self._store: Store = open_store(Path.cwd())
         self.run = self._store.new(output)
+        self._name = None if output is None else str(output)
         self._quiet = quiet
         self._show = show
         self._samples = Recording(self.run / layout.MACHINE_FILE, "machine")
@@ -198,13 +202,13 @@ class _Watch:
         summary = summary_of(record)
         render = startup if at_start else whole
         with contextlib.suppress(OSError):
-            (self.run / layout.REPORT).write_text(render(summary))
+            (self.run / layout.REPORT).write_text(render(summary, name=self._name))
         if self._show and not at_start:
             stream, wanted = sys.stdout, True
         else:
             stream, wanted = sys.stderr, sys.stderr.isatty() and self._speaks
         if wanted and not self._quiet:
-            _write(stream, render, summary)
+            _write(stream, partial(render, name=self._name), summary)
         return summary
 
 

@@ -20,18 +20,18 @@ class Cycle:
 
     def __init__(self) -> None:
         self._seen: deque[int] = deque(maxlen=_MEMORY)
+        self._known: set[int] = set()
         self._closer: int | None = None
-        self._only: int | None = None
         self._until_review = 0
 
     def closes(self, optimizer: int) -> bool:
         """Take in the next tick and tell whether it ends a cycle, as far as is known by now."""
-        if self._only is None and not self._seen:
-            self._only = optimizer
+        if optimizer not in self._known:
+            # A new optimizer: another turn in the cycle, or another training. Learn afresh.
+            self._known.add(optimizer)
+            self._seen.clear()
+            self._until_review = 0
         self._seen.append(optimizer)
-        if optimizer == self._only:
-            return True
-        self._only = None
         self._until_review -= 1
         if self._until_review <= 0:
             self._closer = closing_optimizer(self._seen)
@@ -52,7 +52,7 @@ def closing_optimizer(order: deque[int] | list[int] | tuple[int, ...]) -> int | 
     candidates = {one for one, count in counts.items() if count <= rarest + (rarest > 1)}
     if len(candidates) == 1:
         return candidates.pop()
-    first = next(one for one in order if one in candidates)
+    first = min(candidates)
     ends = Counter(
         before
         for before, after in _neighbours([one for one in order if one in candidates])

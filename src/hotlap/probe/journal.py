@@ -28,7 +28,7 @@ COLUMNS: Final = (
     "number",
     "end_ns",
     "rule",
-    "optimizer",
+    "ordinal",
     *ACCOUNTS,
     "batches",
     "forwards",

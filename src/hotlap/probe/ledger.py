@@ -69,6 +69,14 @@ class Ledger:
         self.current = self.stack[token - 1]
         del self.stack[token - 1 :]
 
+    def rest_on(self, account: int) -> None:
+        """Make ``account`` the one that is open outside of all spans, from now on."""
+        self.settle()
+        if self.stack:
+            self.stack[0] = account
+        else:
+            self.current = account
+
     def settle(self) -> int:
         """Book the open account up to now and return now, in monotonic nanoseconds."""
         now = perf_counter_ns()

@@ -94,6 +94,8 @@ class Loaders:
     def created(self, _token: Any, loader: Any) -> None:
         """Remember where a loader was made."""
         self._learn(loader, self._places.to_dict(self._places.find(sys._getframe(2))))
+        if self._ledger.mine():
+            self._timeline.loader_made()
 
     def iter_begins(self, subject: list[Any]) -> int:
         """An epoch (or an evaluation) over a loader begins: workers may have to start."""
@@ -152,6 +154,7 @@ class Loaders:
             ledger.settle()
             ledger.move(ledger.accounts[DATA_WAIT] - self._waited_before, EPOCH_EDGE)
             self._waited_before = -1
+            self._timeline.data_exhausted(self.current)
         return 0
 
     def after_fork(self) -> None:

@@ -16,7 +16,9 @@ from hotlap.probe.journal import RULES, Journal
 from hotlap.probe.ledger import (
     CHECKPOINT,
     COMPILE,
+    EPOCH_EDGE,
     EVALUATION,
+    OTHER,
     WIDTH,
     Ledger,
 )
@@ -99,6 +101,7 @@ class Timeline:
         self.counts = [0, 0, 0]
         self.fetched: list[Any] = []
         self.epoch_first = False
+        self.at_edge = False
         self._base: tuple[int, ...] = (0,) * WIDTH
         self._mark: tuple[int, list[int]] | None = None
         self._mark_forwards = False
@@ -116,13 +119,31 @@ class Timeline:
             self._training_loader_used()
         elif self.stretch is None:
             self._open(Stretch(loader))
-        elif loader is not self.stretch.loader and not self.stretch.explicit:
-            self._split(self.stretch, by_loader=True)
+        elif loader is not self.stretch.loader and not loader.evaluates:
+            self._may_train(self.stretch)
         if self.ticks == 0 and self.counts[2] == 0 and not loader.trains:
             self._mark = None
 
+    def loader_made(self) -> None:
+        """The script makes a loader: an evaluation before it has ended, unless it goes on."""
+        stretch = self.stretch
+        if stretch is not None and stretch.passes:
+            self._may_train(stretch)
+
+    def data_exhausted(self, loader: Any) -> None:
+        """A training loader has no more batches: what follows is the edge of the epoch."""
+        if loader is not None and loader.trains and self.stretch is None:
+            self.at_edge = True
+            self.ledger.rest_on(EPOCH_EDGE)
+
+    def _leave_edge(self) -> None:
+        self.at_edge = False
+        self.ledger.rest_on(OTHER)
+
     def batch_asked(self, loader: Any) -> None:
         """The loop asks for a batch; loader is None when its iterator was not seen to begin."""
+        if self.at_edge and loader is not None and loader.trains:
+            self._leave_edge()
         if loader is not None:
             if loader.trains:
                 self._training_loader_used()
@@ -149,8 +170,7 @@ class Timeline:
         if stretch is None:
             return
         if stretch.explicit:
-            if stretch.split is None:
-                self._split(stretch, by_loader=True)
+            self._may_train(stretch)
         else:
             self._close(trained=False)
 
@@ -174,6 +194,8 @@ class Timeline:
         key = id(module)
         trains = grad and (module.training or key in self._trains_in_eval)
         stretch = self.stretch
+        if self.at_edge and trains and stretch is None:
+            self._leave_edge()
         if stretch is not None and stretch.trailing and trains:
             self._close(trained=True)
             stretch = None
@@ -217,6 +239,8 @@ class Timeline:
 
     def backward(self) -> None:
         """A backward pass begins: what led here was training."""
+        if self.at_edge:
+            self._leave_edge()
         if self.stretch is not None:
             self._close(trained=True)
         self.totals[2] += 1
@@ -263,11 +287,17 @@ class Timeline:
         self.epoch_first = False
 
     def since_last_tick(self) -> list[int]:
-        """Return the accounts since the last tick; an open stretch is closed."""
+        """Return the accounts since the last tick; an open stretch is closed.
+
+        After the last epoch no other follows: what looked like its edge is the end of the run.
+        """
         if self.stretch is not None:
             self._close(trained=False)
         self.ledger.settle()
-        return [a - b for a, b in zip(self.main, self._base, strict=True)]
+        since = [a - b for a, b in zip(self.main, self._base, strict=True)]
+        since[OTHER] += since[EPOCH_EDGE]
+        since[EPOCH_EDGE] = 0
+        return since
 
     # -- stretches -------------------------------------------------------------------------
 
@@ -286,6 +316,11 @@ class Timeline:
         self.ledger.settle()
         self.ledger.accounts = stretch.accounts
         self.stretch = stretch
+
+    def _may_train(self, stretch: Stretch) -> None:
+        """Note that training may begin again here, if it has not done so earlier."""
+        if stretch.split is None:
+            self._split(stretch, by_loader=True)
 
     def _split(self, stretch: Stretch, by_loader: bool) -> None:
         stretch.split = Split(stretch, self.ledger.settle(), by_loader)

@@ -202,7 +202,7 @@ def _ticks(frame: frames.Frame) -> list[Tick]:
             number=row[place["number"]],
             end_ns=row[place["end_ns"]],
             rule=RULES[row[place["rule"]]],
-            optimizer=row[place["optimizer"]],
+            optimizer=row[place["ordinal"]],
             accounts=tuple(0 if at is None else row[at] for at in accounts),
             batches=row[place["batches"]],
             forwards=row[place["forwards"]],

@@ -2,7 +2,7 @@
 
 A *site* is a module of this package with three names:
 
-* ``MODULE``: the module whose import makes the place exist,
+* ``MODULES``: the modules whose import makes the place exist,
 * ``CHANNELS``: the names of the events that it fires,
 * ``install(hub, patches)``: put the hooks in, through ``patches`` so that they can be undone.
 

@@ -17,12 +17,11 @@ SITES: Final[tuple[str, ...]] = (
     "compile",
     "data_fetcher",
     "data_loader",
-    "distributed_save",
+    "library_saves",
     "module_call",
     "module_mode",
     "optimizer_step",
     "pickler",
-    "safetensors_save",
     "streams",
     "tensor_copy",
     "tensor_read",
@@ -32,7 +31,11 @@ WATCHED: Final[tuple[str, ...]] = (
     "torch",
     "torch._dynamo.callback",
     "torch.distributed.checkpoint",
+    "accelerate.accelerator",
+    "lightning.pytorch.trainer.trainer",
+    "pytorch_lightning.trainer.trainer",
     "safetensors.torch",
+    "transformers.trainer",
 )
 """Modules after whose import a site may be installed (a test keeps it equal to the sites')."""
 
@@ -57,7 +60,7 @@ def install(
         channels = []
         try:
             site = importlib.import_module(f"hotlap.sites.{name}")
-            if imported != site.MODULE:
+            if imported not in site.MODULES:
                 continue
             channels = [hub.channel(channel) for channel in site.CHANNELS]
             if not any(channels):

@@ -12,7 +12,7 @@ from hotlap.sites.around import around
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("collective",)
 NAMES = (
     "all_reduce",

@@ -11,13 +11,13 @@ from typing import Any
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch._dynamo.callback"
+MODULES = ("torch._dynamo.callback",)
 CHANNELS = ("compile",)
 
 
 def install(hub: Hub, patches: Patches) -> None:
     """Register a start and an end callback; an older Dynamo without them is left alone."""
-    handler = getattr(sys.modules[MODULE], "callback_handler", None)
+    handler = getattr(sys.modules[MODULES[0]], "callback_handler", None)
     if handler is None:
         return
     channel = hub.channel("compile")

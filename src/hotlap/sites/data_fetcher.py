@@ -13,7 +13,7 @@ from hotlap.sites.around import around, nothing
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("fetch", "collate")
 
 

@@ -17,7 +17,7 @@ from hotlap.sites.around import around, first, hide_this_frame
 from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("loader_created", "loader_iter", "batch", "exhausted")
 
 

@@ -14,7 +14,7 @@ from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("module_call",)
 
 

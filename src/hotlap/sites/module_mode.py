@@ -12,7 +12,7 @@ from typing import Any
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("module_mode",)
 
 

@@ -12,7 +12,7 @@ from hotlap.sites.around import around, first
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("optimizer_step", "zero_grad")
 
 

@@ -16,13 +16,20 @@ class Patches:
 
     def __init__(self) -> None:
         self._undo: list[tuple[str, Callable[[], None]]] = []
+        self._set: set[tuple[int, str]] = set()
+
+    def hold(self, owner: Any, name: str) -> bool:
+        """Tell whether ``owner.name`` has been replaced by us and not undone."""
+        return (id(owner), name) in self._set
 
     def set(self, site: str, owner: Any, name: str, value: Any) -> None:
         """Replace ``owner.name``; raises what ``setattr`` raises."""
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
+        self._set.add((id(owner), name))
 
         def undo() -> None:
+            self._set.discard((id(owner), name))
             if vars(owner).get(name, _MISSING) is not value:
                 return  # someone wrapped or replaced it after us: theirs stays
             if before is _MISSING:

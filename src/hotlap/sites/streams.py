@@ -14,7 +14,7 @@ from hotlap.sites.around import around
 from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("write",)
 
 

@@ -13,7 +13,7 @@ from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("tensor_copy",)
 
 

@@ -12,7 +12,7 @@ from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
-MODULE = "torch"
+MODULES = ("torch",)
 CHANNELS = ("tensor_read",)
 KINDS = {
     "item": "item",
