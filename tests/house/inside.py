@@ -28,8 +28,10 @@ def inside_files(package_dir: Path) -> list[Path]:
         if path in found:
             continue
         found.append(path)
+        # The public API is loaded when the user's own code asks for it, never by the inside.
+        by_user = path == package_dir / "__init__.py"
         for imported in imports(path):
-            if imported.when != FOR_TYPES:
+            if imported.when != FOR_TYPES and not (by_user and imported.when == IN_FUNCTION):
                 waiting += our_files(imported, package_dir)
     return sorted(found)
 

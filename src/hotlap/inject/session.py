@@ -21,7 +21,8 @@ class Session:
     """hotlap inside one process.
 
     run: the run directory. start_dir: what source files are shown relative to.
-    faults, disabled: see ``sites.hub.Hub``.
+    faults, disabled: see ``sites.hub.Hub``. start_ns: when what is measured began, in monotonic
+    nanoseconds; None for the start of the process.
     """
 
     def __init__(
@@ -30,8 +31,10 @@ class Session:
         start_dir: str,
         faults: Iterable[str] = (),
         disabled: Iterable[str] = (),
+        start_ns: int | None = None,
     ) -> None:
-        self.recorder = Recorder(run, start_dir)
+        self.recorder = Recorder(run, start_dir, start_ns)
+        self._ended = False
         self.patches = Patches()
         self.hub = Hub(self.recorder.fault, faults, disabled)
         self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
@@ -52,13 +55,17 @@ class Session:
 
     def end(self) -> None:
         """Write the farewell and undo every patch. May be called twice. Never raises."""
+        self._ended = True
         try:
             self.recorder.close()
         except Exception as error:
             self.recorder.fault("close", error)
         self.patches.undo()
+        atexit.unregister(self.end)
 
     def _after_fork(self) -> None:
+        if self._ended:
+            return
         try:
             self.recorder.after_fork()
         except Exception as error:
@@ -77,6 +84,23 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
     session.begin()
     _current = session
     return session
+
+
+def begin(run: Path, start_dir: str, start_ns: int) -> Session:
+    """Start a session from inside, for the API; ``finish`` ends it."""
+    global _current
+    session = Session(run, start_dir, start_ns=start_ns)
+    session.begin()
+    _current = session
+    return session
+
+
+def finish(session: Session) -> None:
+    """End a session that ``begin`` started: its record is complete, its patches are undone."""
+    global _current
+    session.end()
+    if _current is session:
+        _current = None
 
 
 def current() -> Session | None:

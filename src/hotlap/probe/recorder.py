@@ -40,12 +40,12 @@ class Recorder:
     ``after_fork`` must be called in a forked child; ``close`` at the end.
     """
 
-    def __init__(self, run: Path, start_dir: str) -> None:
+    def __init__(self, run: Path, start_dir: str, start_ns: int | None = None) -> None:
         self.run = run
         self.places = Places(start_dir)
         self._closed = False
         self._worker: Recording | None = None
-        self._settle_in(process_start_ns())
+        self._settle_in(process_start_ns() if start_ns is None else start_ns)
         self.ledger = Ledger()
         self.journal = Journal(self.recording)
         self.timeline = Timeline(self.ledger, self.journal)

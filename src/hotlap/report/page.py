@@ -136,6 +136,7 @@ class Page:
             no_color=not colour,
             highlight=False,
             legacy_windows=False,
+            force_jupyter=False,  # in a notebook rich would display by itself and leave no text
         )
         for line in self.lines:
             line.rstrip()
