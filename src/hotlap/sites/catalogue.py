@@ -25,6 +25,7 @@ SITES: Final[tuple[str, ...]] = (
     "streams",
     "tensor_copy",
     "tensor_read",
+    "trackers",
 )
 
 WATCHED: Final[tuple[str, ...]] = (
@@ -33,9 +34,13 @@ WATCHED: Final[tuple[str, ...]] = (
     "torch.distributed.checkpoint",
     "accelerate.accelerator",
     "lightning.pytorch.trainer.trainer",
+    "mlflow.tracking.fluent",
     "pytorch_lightning.trainer.trainer",
     "safetensors.torch",
+    "tensorboardX.writer",
+    "torch.utils.tensorboard.writer",
     "transformers.trainer",
+    "wandb.sdk.wandb_run",
 )
 """Modules after whose import a site may be installed (a test keeps it equal to the sites')."""
 
