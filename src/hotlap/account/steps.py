@@ -26,6 +26,7 @@ def summarise_steps(process: Process, steps: Steps, missing: Missing) -> StepSum
         samples_per_s=_samples_per_s(process, steps, missing),
         cpu_share=_cpu_share(steps, missing),
         device=_device(process, steps, missing),
+        mean_ns=None if steps.mean_ns is None else round(steps.mean_ns),
     )
 
 

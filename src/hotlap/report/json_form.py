@@ -85,6 +85,7 @@ def _step(step: StepSummary | None) -> dict[str, Any]:
     """Return a step's figures, each of them null when there is none."""
     return {
         "median_ns": step and step.median_ns,
+        "mean_ns": step and step.mean_ns,
         "p10_ns": step and step.p10_ns,
         "p90_ns": step and step.p90_ns,
         "steps": step and step.steps,

@@ -131,7 +131,7 @@ def step_lines(page: Page, one: ProcessSummary, alone: bool, small: float = SMAL
     rate = "" if step.samples_per_s is None else f", {digits(step.samples_per_s)} samples/s"
     which = "" if alone else f" on {trainer_name(one)}"
     page.words("Step", f"{duration(step.median_ns)} median{which}, {spread}{rate}", "bold")
-    page.words("", f"{_counted(step)}; {_ends(step)}", "dim")
+    page.words("", f"{_counted(step)}; {_ends(step)}; {duration(step.mean_ns)} on average:", "dim")
     phases = {name: step.phases[name] for name in STEP_PHASES if name in step.phases}
     phase_lines(page, phases, small, ())
 

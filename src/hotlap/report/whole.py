@@ -147,12 +147,21 @@ def _ends_of(trainers: Sequence[ProcessSummary]) -> list[ProcessSummary]:
     return ordered[: MOST_RANKS // 2] + ordered[-MOST_RANKS // 2 :]
 
 
+def _by_reason(not_measured: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return what was not measured, grouped by its reason, in the order of first mention."""
+    grouped: dict[str, list[str]] = {}
+    for what, because in not_measured:
+        grouped.setdefault(because, []).append(what)
+    return grouped
+
+
 def _missing(page: Page, summary: RunSummary) -> None:
     page.blank()
     if summary.not_measured:
         page.words("Missing", "Not measured, because", "dim")
-    for what, because in summary.not_measured:
-        page.words("", f"{NAMES.get(what, what)}: {because}", "dim", "- ")
+    for because, things in _by_reason(summary.not_measured).items():
+        named = ", ".join(NAMES.get(what, what) for what in things)
+        page.words("", f"{named}: {because}", "dim", "- ")
     page.blank()
     for at, fault in enumerate(summary.faults):
         page.words("" if at else "Faults", f"hotlap failed here and went on without: {fault}")

@@ -42,6 +42,8 @@ class StepSummary:
     samples_per_s: float | None
     cpu_share: float | None
     device: dict[str, Part] = field(default_factory=dict)
+    mean_ns: int | None = None
+    """Mean step time in steady state: what the phases add up to."""
 
 
 @dataclass(frozen=True)
