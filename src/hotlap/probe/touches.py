@@ -25,10 +25,15 @@ from hotlap.probe.ledger import (
 from hotlap.probe.places import Places
 from hotlap.runs import frames
 from hotlap.sites.hub import Hub
+from hotlap.sites.tensor_copy import Move
 
 LIMIT: Final = 300
 _QUIET: Final = frozenset((BACKWARD, OPTIMIZER, DATA_WAIT, COMPILE))
 """Where torch itself reads tensors by the hundred: not the user's doing, and not looked at."""
+_NOT_MOVING: Final = frozenset((TRANSFER, BACKWARD, COMPILE))
+_OWN: Final = "hotlap."
+_MODULES_OWN: Final = "torch.nn.modules.module"
+_ON_HOST: Final = frozenset(("cpu", "meta"))
 
 
 class Touches:
@@ -60,34 +65,42 @@ class Touches:
         self._busy = True
         return perf_counter_ns()
 
-    def read_ended(self, begun: int, subject: tuple[str, Any]) -> None:
-        """Count a read."""
+    def read_ended(self, begun: int, subject: tuple[str, str | None]) -> None:
+        """Count a read; the kind names the device when it is not the host: ``item, cuda``."""
         duration = perf_counter_ns() - begun
         self._busy = False
-        kind, _ = subject
+        kind, device = subject
+        if device is not None and device not in _ON_HOST:
+            kind = f"{kind}, {device}"
         self._count("sync", kind, duration, None)
 
     # -- copies between devices ------------------------------------------------------------------
 
     def copy_begins(self, _: Any) -> int:
-        """Start the clock of a copy that may cross devices."""
+        """Start the clock of a copy that may cross devices. One inside a read is part of it."""
         ledger = self._ledger
-        if ledger.current == TRANSFER or not ledger.mine():
+        if self._busy or ledger.current in _NOT_MOVING or not ledger.mine():
             return 0
         return perf_counter_ns()
 
-    def copy_ended(self, begun: int, subject: tuple[Any, Any]) -> None:
-        """Book a copy that crossed devices as transfer."""
-        source, result = subject
-        if getattr(source, "device", None) == getattr(result, "device", None):
+    def copy_ended(self, begun: int, move: Move | None) -> None:
+        """Book a copy that crossed devices as transfer.
+
+        A copy to the host that waits is a read like ``.cpu()``: nearly all of its time is spent
+        waiting for the device's queue, so it is counted with the reads and stays in its phase.
+        """
+        if move is None:
             return
         duration = perf_counter_ns() - begun
+        if move.target == "cpu" and not move.non_blocking:
+            self._count("sync", f"copy, {move.source}", duration, move.size_bytes)
+            return
         self._ledger.move(duration, TRANSFER)
-        size = source.numel() * source.element_size()
-        host = source if source.device.type == "cpu" else result
-        pinned = "pinned" if host.device.type == "cpu" and host.is_pinned() else "pageable"
-        kind = f"{source.device.type} to {result.device.type}, {pinned}"
-        self._count("transfer", kind, duration, size)
+        words = [f"{move.source} to {move.target}"]
+        if move.pinned is not None:
+            words.append("pinned" if move.pinned else "pageable")
+        words.append("non_blocking" if move.non_blocking else "blocking")
+        self._count("transfer", ", ".join(words), duration, move.size_bytes)
 
     # -- spans that have an account of their own -------------------------------------------------
 
@@ -137,6 +150,11 @@ class Touches:
 
     def _count(self, family: str, kind: str, duration_ns: int, size: int | None) -> None:
         frame = sys._getframe(3)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+            frame = frame.f_back
+        if family == "transfer" and frame.f_globals.get("__name__") == _MODULES_OWN:
+            # `model.to(device)`: the user's line is theirs, but it is no copy of a batch.
+            kind = f"module, {kind}"
         if family == "sync":
             package = self._calling_library(frame)
             if package:

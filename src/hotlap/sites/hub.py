@@ -2,11 +2,13 @@
 
 A channel has two ends: ``begin(subject)`` returns a token, ``end(token, subject)`` takes it back.
 Sites call them around the user's call. With one subscriber the site calls it directly.
+A token that is false says that this subscriber does not care how the call ends.
 An exception in a subscriber is ours: the site reports it with ``fail`` and goes silent.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,8 +22,8 @@ class InjectedFault(RuntimeError):
 
 
 def nothing_began(subject: Any) -> Any:  # noqa: ARG001 - the signature of a channel's begin
-    """Stand in for ``begin`` of a channel that nobody needs at its start."""
-    return 0
+    """Stand in for ``begin`` of a channel that is of interest at its end only."""
+    return 1
 
 
 def nothing_ended(token: Any, subject: Any) -> None:
@@ -52,19 +54,13 @@ class Channel:
         self._subscribers.append((begin, end))
 
     def ends(self) -> tuple[Begin, End]:
-        """Return the two callables that a site calls: direct ones for a single subscriber."""
-        if len(self._subscribers) == 1:
-            return self._subscribers[0]
-        subscribers = tuple(self._subscribers)
+        """Return the two callables that a site calls: direct ones for a single subscriber.
 
-        def begin(subject: Any) -> Any:
-            return [one(subject) for one, _ in subscribers]
-
-        def end(token: Any, subject: Any) -> None:
-            for (_, one), part in zip(reversed(subscribers), reversed(token), strict=True):
-                one(part, subject)
-
-        return begin, end
+        With several, ends are called in reverse order, and only of those that gave a token.
+        """
+        if not self._subscribers:
+            return nothing_began, nothing_ended
+        return functools.reduce(_both, self._subscribers)
 
     def fail(self, error: BaseException) -> None:
         """Report a fault of ours, once, and take the site out. Never raises."""
@@ -116,6 +112,26 @@ class Hub:
         if f"{name}.end" in self._faults:
             end = _raises(f"{name}.end")
         self.channel(name).subscribe(begin, end)
+
+
+def _both(outer: tuple[Begin, End], inner: tuple[Begin, End]) -> tuple[Begin, End]:
+    outer_begin, outer_end = outer
+    inner_begin, inner_end = inner
+
+    def begin(subject: Any) -> Any:
+        first, second = outer_begin(subject), inner_begin(subject)
+        return (first, second) if first or second else 0
+
+    def end(token: Any, subject: Any) -> None:
+        if not token:
+            return
+        first, second = token
+        if second:
+            inner_end(second, subject)
+        if first:
+            outer_end(first, subject)
+
+    return begin, end
 
 
 def _raises(name: str) -> Callable[..., Any]:

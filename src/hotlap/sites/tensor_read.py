@@ -1,6 +1,7 @@
 """Reads of a tensor's value by the host: on a device they wait for its queue.
 
-Channel ``tensor_read``: subject = (kind, tensor).
+Channel ``tensor_read``: begin's subject = the kind; end's = (kind, type of the tensor's device,
+``cpu`` where a read waits for nothing; None for ``torch.cuda.synchronize``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
+from hotlap.sites.tensor_copy import device_type
 
 MODULES = ("torch",)
 CHANNELS = ("tensor_read",)
@@ -32,13 +34,13 @@ def install(hub: Hub, patches: Patches) -> None:
     import torch
 
     for name, kind in KINDS.items():
-        wrapped = _wrap(getattr(torch.Tensor, name), kind, hub)
+        wrapped = _wrap(getattr(torch.Tensor, name), kind, hub, torch)
         patches.set("tensor_read", torch.Tensor, name, wrapped)
-    synchronize = _wrap(torch.cuda.synchronize, "synchronize", hub)
+    synchronize = _wrap(torch.cuda.synchronize, "synchronize", hub, torch)
     patches.set("tensor_read", torch.cuda, "synchronize", synchronize)
 
 
-def _wrap(original: Any, kind: str, hub: Hub) -> Any:
+def _wrap(original: Any, kind: str, hub: Hub, torch: Any) -> Any:
     channel = hub.channel("tensor_read")
     begin, end = channel.ends()
     fail = channel.fail
@@ -64,7 +66,7 @@ def _wrap(original: Any, kind: str, hub: Hub) -> Any:
             raise
         finally:
             try:
-                end(token, (kind, args[0] if args else None))
+                end(token, (kind, device_type(torch, args[0] if args else None)))
             except Exception as error:
                 fail(error)
 
