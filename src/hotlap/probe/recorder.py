@@ -198,7 +198,7 @@ class Recorder:
         self._closed = True
         if self._worker is not None:
             self._close_worker()
-        elif self.timeline.ticks or multiprocessing.parent_process() is None:
+        elif self.timeline.ticks or not (self._forked or multiprocessing.parent_process()):
             self.fetches.flush()
             after = self.timeline.since_last_tick()
             self.journal.close(perf_counter_ns(), after)

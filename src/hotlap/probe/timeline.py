@@ -192,7 +192,7 @@ class Timeline:
     def forward(self, module: Any, grad: bool) -> None:
         """The outermost forward pass of a model begins."""
         key = id(module)
-        trains = grad and (module.training or key in self._trains_in_eval)
+        trains = grad and (_in_training(module) or key in self._trains_in_eval)
         stretch = self.stretch
         if self.at_edge and trains and stretch is None:
             self._leave_edge()
@@ -201,7 +201,7 @@ class Timeline:
             stretch = None
         if stretch is not None:
             self._forward_in_stretch(stretch, grad, trains)
-        elif not grad and not module.training and not (self.counts[0] or self.counts[1]):
+        elif not grad and not _in_training(module) and not (self.counts[0] or self.counts[1]):
             stretch = Stretch(trailing=True)
             self._open(stretch)
             stretch.passes = 1
@@ -264,7 +264,7 @@ class Timeline:
         key = id(module)
         roots = self._roots
         roots[key] = weakref.ref(module, lambda _: roots.pop(key, None))
-        if not module.training:
+        if not _in_training(module):
             self._trains_in_eval.add(key)
 
     def tick(self, rank: int, optimizer: int = -1) -> None:
@@ -363,3 +363,8 @@ class Timeline:
     def _count(self, counts: list[int], without: list[int]) -> None:
         for index in range(3):
             self.counts[index] += counts[index] - without[index]
+
+
+def _in_training(module: Any) -> bool:
+    # A module that never ran nn.Module.__init__, or was scripted, may lack the attribute.
+    return bool(getattr(module, "training", True))

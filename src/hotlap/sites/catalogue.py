@@ -17,6 +17,7 @@ SITES: Final[tuple[str, ...]] = (
     "compile",
     "data_fetcher",
     "data_loader",
+    "dynamo_frames",
     "library_saves",
     "module_call",
     "module_mode",
@@ -31,6 +32,7 @@ SITES: Final[tuple[str, ...]] = (
 WATCHED: Final[tuple[str, ...]] = (
     "torch",
     "torch._dynamo.callback",
+    "torch._dynamo.eval_frame",
     "torch.distributed.checkpoint",
     "accelerate.accelerator",
     "lightning.pytorch.trainer.trainer",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 _MISSING = object()
@@ -17,15 +18,23 @@ class Patches:
     def __init__(self) -> None:
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._set: set[tuple[int, str]] = set()
+        self._codes: set[CodeType] = set()
 
     def hold(self, owner: Any, name: str) -> bool:
         """Tell whether ``owner.name`` has been replaced by us and not undone."""
         return (id(owner), name) in self._set
 
+    def codes(self) -> set[CodeType]:
+        """Return the code of every function that was put in place of another."""
+        return self._codes
+
     def set(self, site: str, owner: Any, name: str, value: Any) -> None:
         """Replace ``owner.name``; raises what ``setattr`` raises."""
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
+        code = getattr(getattr(value, "__func__", value), "__code__", None)
+        if code is not None:
+            self._codes.add(code)
         self._set.add((id(owner), name))
 
         def undo() -> None:
