@@ -38,6 +38,7 @@ def _phases(process: Process, steps: Steps, missing: Missing) -> dict[str, Part]
     spent = zip(STEP_PHASES, steps.steady_accounts, strict=False)
     phases = {name: part(round(ns / steps.steady), mean) for name, ns in spent}
     for name, because in (
+        ("data_wait", _why_no_data_wait(process)),
         ("transfer", _why_no_transfer(process)),
         ("communication", _why_no_communication(process)),
     ):
@@ -50,6 +51,18 @@ def _phases(process: Process, steps: Steps, missing: Missing) -> dict[str, Part]
 def on_host(process: Process) -> bool:
     """Tell whether the process trained on the CPU, as far as is known."""
     return process.device is None or process.device.startswith("cpu")
+
+
+def _why_no_data_wait(process: Process) -> str | None:
+    if process.loaders:
+        return None
+    before = [w.before_forward_ns for w in process.windows if w.before_forward_ns is not None]
+    ticks = sum(window.ticks for window in process.windows)
+    because = "no DataLoader was used: where batches come from is part of other host code"
+    if not before or not ticks:
+        return because
+    share = sum(before) / ticks / 1e6
+    return f"{because}, of which {share:.3g} ms a step lie before the forward pass"
 
 
 def _why_no_transfer(process: Process) -> str | None:

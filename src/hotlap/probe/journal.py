@@ -45,6 +45,7 @@ class Window:
 
     __slots__ = (
         "accounts",
+        "before_forward_ns",
         "begin_ns",
         "by_optimizer",
         "counts",
@@ -65,6 +66,7 @@ class Window:
         self.ticks = 0
         self.steps = 0
         self.cpu_ns = 0
+        self.before_forward_ns = 0
         self.by_optimizer: dict[int, int] = {}
         self.histogram: dict[int, int] = {}
         self.accounts = [0] * WIDTH
@@ -100,6 +102,7 @@ class Window:
             "forwards": forwards,
             "backwards": backwards,
             "cpu_ns": self.cpu_ns,
+            "before_forward_ns": self.before_forward_ns,
         }
 
 
@@ -120,6 +123,7 @@ class Journal:
         self.recording = recording
         self.status: list[Callable[[], None]] = []
         self.begun_ns = perf_counter_ns()
+        self.before_forward_ns = 0
         self._raw: list[Raw] = []
         self._base: tuple[int, ...] = (0,) * WIDTH
         self._base_cpu_ns = 0
@@ -176,6 +180,8 @@ class Journal:
             self._next_status_ns = now + max(_SECOND, age // 200)
             if window is not None:
                 # The open window, provisionally: the reader keeps the last of each first_tick.
+                window.before_forward_ns += self.before_forward_ns
+                self.before_forward_ns = 0
                 self.recording.add(frames.encode_json("wind", window.to_dict()))
             for write in self.status:
                 write()
@@ -243,6 +249,8 @@ class Journal:
         window = self._window
         if window is None:
             return
+        window.before_forward_ns += self.before_forward_ns
+        self.before_forward_ns = 0
         self.recording.add(frames.encode_json("wind", window.to_dict()))
         median = quantile(window.histogram, 0.5)
         if median is not None:

@@ -196,6 +196,9 @@ class Timeline:
         stretch = self.stretch
         if self.at_edge and trains and stretch is None:
             self._leave_edge()
+        if not self.counts[1] and stretch is None and self.ticks:
+            self.ledger.settle()
+            self.journal.before_forward_ns += self.main[OTHER] - self._base[OTHER]
         if stretch is not None and stretch.trailing and trains:
             self._close(trained=True)
             stretch = None

@@ -175,7 +175,7 @@ def _process(folder: Path, damage: list[str]) -> Process | None:
         touches=tuple(draft.touches),
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
-        facts={**facts, **{f"total_{k}": v for k, v in draft.counts.items()}},
+        facts={**facts, **draft.counts},
     )
 
 

@@ -68,6 +68,8 @@ class Window:
     forwards: int
     backwards: int
     cpu_ns: int | None
+    before_forward_ns: int | None = None
+    """Of the account ``other``: what lies between a tick and the first forward pass after it."""
 
 
 @dataclass(frozen=True)
