@@ -15,6 +15,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from hotlap.probe.device import DeviceClock
 from hotlap.probe.fetches import Fetches
 from hotlap.probe.hello import hello, process_start_ns, torch_facts, training_facts
 from hotlap.probe.journal import Journal
@@ -52,6 +53,7 @@ class Recorder:
         self.loaders = Loaders(self.ledger, self.timeline, self.journal, self.places)
         self.touches = Touches(self.ledger, self.journal, self.places)
         self.fetches = Fetches(self._identity, self._write_fetches)
+        self.device = DeviceClock(self.ledger, self.timeline, self.journal, sys.modules["torch"])
         self._write_cumulative()
 
     def _settle_in(self, start_ns: int) -> None:
@@ -76,6 +78,7 @@ class Recorder:
         Models(self.ledger, self.timeline).attach(hub)
         Optimizers(self.ledger, self.timeline).attach(hub)
         self.touches.attach(hub)
+        self.device.attach(hub)  # after the ledger's watchers, whose accounts it reads
         self.fetches.attach(hub)
 
     def fault(self, site: str, error: BaseException) -> None:
@@ -185,6 +188,7 @@ class Recorder:
         _renew(self.timeline, self.ledger, self.journal)
         _renew(self.touches, self.ledger, self.journal, self.places)
         _renew(self.fetches, self._identity, self._write_fetches)
+        self.device.after_fork()
         self.loaders.after_fork()
         self._write_cumulative()
 
