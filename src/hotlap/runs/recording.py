@@ -61,10 +61,10 @@ class Recording:
             handle = os.open(self.path, _FLAGS, 0o600)
         try:
             size = os.fstat(handle).st_size
-            if size > self._limit:
-                raise OSError(f"{self.path} has reached its limit of {self._limit} bytes")
             if size == 0:
                 data = frames.header(self._kind) + data
+            if size + len(data) > self._limit:
+                raise OSError(f"{self.path} has reached its limit of {self._limit} bytes")
             written = os.write(handle, data)
             if written != len(data):
                 raise OSError(f"only {written} of {len(data)} bytes could be written")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
+import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,8 @@ from hotlap.runs import layout
 FOLDER: Final = ".hotlap"
 KEEP_RUNS: Final = 50
 KEEP_BYTES: Final = 2 << 30
+_YOUNG_S: Final = 60
+_SILENT_S: Final = 86400
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,31 @@ class Store:
         output: a path of the user's choice; raises WrongUse when something lies there.
         Raises NotMeasurable when no directory can be made.
         """
-        if output is not None:
-            if output.exists() and (not output.is_dir() or any(output.iterdir())):
-                raise WrongUse(f"{output} exists already: give -o a path that is free")
-            path = output.absolute()
-        else:
-            stamp = time.strftime("%Y%m%d-%H%M%S")
-            path = self.runs / f"{stamp}-{secrets.token_hex(2)}"
+        path = self.runs
         try:
-            path.mkdir(parents=True, mode=0o700, exist_ok=output is not None)
+            if output is None:
+                return self._numbered(time.time_ns())
+            path = output.absolute()
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise WrongUse(f"{output} exists already: give -o a path that is free")
+            path.mkdir(parents=True, mode=0o700, exist_ok=True)
         except OSError as error:
             raise NotMeasurable(f"cannot make the run directory {path}: {error}") from error
         return path
+
+    def _numbered(self, now_ns: int) -> Path:
+        """Make a run directory whose name sorts by time: date, second, 65536ths of a second."""
+        self.runs.mkdir(parents=True, mode=0o700, exist_ok=True)
+        while True:
+            second, rest = divmod(now_ns, 1_000_000_000)
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(second))
+            path = self.runs / f"{stamp}-{(rest << 16) // 1_000_000_000:04x}"
+            try:
+                path.mkdir(mode=0o700)
+            except FileExistsError:
+                now_ns += 1_000_000_000 >> 16  # somebody else's, made at the same instant
+            else:
+                return path
 
     def find(self, name: str | None) -> Path:
         """Return the run named by id, by a unique beginning or end of it, or by path.
@@ -77,8 +92,9 @@ class Store:
             for folder in self._folders()
             if folder.name == name or folder.name.startswith(name) or folder.name.endswith(name)
         ]
-        if len(matches) == 1:
-            return matches[0]
+        whole = [folder for folder in matches if folder.name == name]
+        if len(matches) == 1 or whole:
+            return (whole or matches)[0]
         if not matches:
             raise UnreadableRun(f"no run {name!r} in {self.runs}: see `hotlap runs list`")
         names = ", ".join(folder.name for folder in matches[:5])
@@ -124,10 +140,10 @@ def open_store(start: Path) -> Store:
     Falls back to ``XDG_STATE_HOME/hotlap`` (``~/.local/state/hotlap``) where the start directory
     cannot be written. Raises NotMeasurable when neither can.
     """
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     errors = []
-    for folder in (start.absolute() / FOLDER, state / "hotlap"):
+    for place in (lambda: start.absolute() / FOLDER, _state_folder):
         try:
+            folder = place()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             ignore = folder / ".gitignore"
             if not ignore.exists():
@@ -135,17 +151,26 @@ def open_store(start: Path) -> Store:
             if os.access(folder, os.W_OK | os.X_OK):
                 return Store(folder)
             errors.append(f"{folder} is not writable")
-        except OSError as error:
-            errors.append(f"{folder}: {error}")
+        except (OSError, RuntimeError) as error:  # RuntimeError: a user without a home
+            errors.append(str(error))
     raise NotMeasurable("no place for runs: " + "; ".join(errors))
+
+
+def _state_folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "hotlap"
 
 
 def write_manifest(run: Path, manifest: dict[str, Any]) -> None:
     """Write ``run.json`` as a whole or not at all; raises OSError when the disk refuses."""
     target = run / layout.MANIFEST
     temporary = run / f"{layout.MANIFEST}.{os.getpid()}.new"
-    temporary.write_text(json.dumps(manifest, indent=1) + "\n")
-    os.replace(temporary, target)
+    try:
+        temporary.write_text(json.dumps(manifest, indent=1) + "\n")
+        os.replace(temporary, target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def read_manifest(run: Path) -> dict[str, Any]:
@@ -155,7 +180,7 @@ def read_manifest(run: Path) -> dict[str, Any]:
         manifest = json.loads(target.read_text())
     except FileNotFoundError:
         raise UnreadableRun(f"{run} holds no {layout.MANIFEST}: it is no run directory") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableRun(f"{target} cannot be read: {error}") from error
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise UnreadableRun(f"{target} is no manifest of a run")
@@ -172,27 +197,58 @@ def _stored(folder: Path) -> StoredRun:
         manifest = read_manifest(folder)
     except UnreadableRun:
         manifest = {}
+    command, exit_code, steps = (manifest.get(name) for name in ("command", "exit_code", "steps"))
     return StoredRun(
         id=folder.name,
         path=folder,
         started=str(manifest.get("started", "")),
-        command=tuple(manifest.get("command", ())),
-        exit_code=manifest.get("exit_code"),
-        steps=manifest.get("steps"),
-        size_bytes=sum(f.stat().st_size for f in _files(folder)),
+        command=tuple(map(str, command)) if isinstance(command, list) else (),
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        steps=steps if isinstance(steps, int) else None,
+        size_bytes=sum(size for size, _ in _files(folder)),
     )
 
 
-def _files(folder: Path) -> Sequence[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+def _files(folder: Path) -> Iterator[tuple[int, float]]:
+    """Yield size and time of the last change of every file; one that vanishes is left out."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                status = os.stat(os.path.join(place, name))
+            except OSError:
+                continue
+            yield status.st_size, status.st_mtime
 
 
 def _alive(folder: Path) -> bool:
+    """Tell whether a run may still go on, and so must stay."""
     try:
         manifest = read_manifest(folder)
     except UnreadableRun:
-        return False
+        return _silent_s(folder) < _YOUNG_S  # about to get its manifest
     if manifest.get("exit_ns") is not None:
         return False
+    if manifest.get("host") != socket.gethostname():
+        # A disk shared by several machines: the launcher's process is not to be seen from here.
+        return _silent_s(folder) < _SILENT_S
     launcher = manifest.get("launcher_pid")
-    return isinstance(launcher, int) and Path(f"/proc/{launcher}").exists()
+    return isinstance(launcher, int) and launcher > 0 and _exists(launcher)
+
+
+def _silent_s(folder: Path) -> float:
+    """Return the seconds since something in the folder was changed; 0 of one that is gone."""
+    try:
+        newest = folder.stat().st_mtime
+    except OSError:
+        return 0.0
+    return time.time() - max([newest, *(changed for _, changed in _files(folder))])
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True  # somebody else's
+    except (OSError, OverflowError):
+        return False
+    return True
