@@ -55,19 +55,24 @@ class Ledger:
         now = perf_counter_ns()
         self.accounts[self.current] += now - self.mark
         self.mark = now
-        self.stack.append(self.current)
+        stack = self.stack
+        stack.append(self.current)
         self.current = account
-        return len(self.stack)
+        return len(stack)
 
     def leave(self, token: int) -> None:
         """Return to the account that was open before; spans left open inside are closed too."""
-        if not token or len(self.stack) < token:
+        stack = self.stack
+        if not token or len(stack) < token:
             return
         now = perf_counter_ns()
         self.accounts[self.current] += now - self.mark
         self.mark = now
-        self.current = self.stack[token - 1]
-        del self.stack[token - 1 :]
+        if len(stack) == token:
+            self.current = stack.pop()
+        else:
+            self.current = stack[token - 1]
+            del stack[token - 1 :]
 
     def rest_on(self, account: int) -> None:
         """Make ``account`` the one that is open outside of all spans, from now on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from _thread import get_ident
 from typing import Any
 
 from hotlap.probe.journal import Journal
@@ -127,7 +128,7 @@ class Loaders:
     def batch_begins(self, iterator: Any) -> int:
         """The loop waits for a batch. Cost with ``batch_ended``: 1 us."""
         ledger = self._ledger
-        if not ledger.mine() or ledger.current in (DATA_WAIT, BACKWARD):
+        if ledger.current in (DATA_WAIT, BACKWARD) or ledger.thread != get_ident():
             return 0
         self.current = iterator.__dict__.get("_hotlap_loader")
         self._timeline.batch_asked(self.current)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from typing import Any
 
 from hotlap.probe.ledger import BACKWARD, COMPILE, DATA_WAIT, FORWARD, Ledger
-from hotlap.probe.timeline import Timeline
+from hotlap.probe.timeline import BY_BACKWARD, Timeline
 from hotlap.sites.hub import Hub
 
 
@@ -28,7 +29,7 @@ class Models:
     def forward_begins(self, module: Any) -> int:
         """An outermost forward pass begins; one inside backward is recomputation, part of it."""
         ledger = self._ledger
-        if not ledger.mine() or ledger.current in (BACKWARD, DATA_WAIT, COMPILE):
+        if ledger.current in (BACKWARD, DATA_WAIT, COMPILE) or ledger.thread != get_ident():
             return 0
         self._timeline.forward(module, self._grad_enabled())
         return ledger.enter(FORWARD)
@@ -36,7 +37,8 @@ class Models:
     def forward_ended(self, token: int, _module: Any) -> None:
         """It has returned."""
         self._ledger.leave(token)
-        self._timeline.forward_ended()
+        if self._timeline.stretch is not None:
+            self._timeline.forward_ended()
 
     def mode_changes(self, subject: tuple[Any, bool]) -> int:
         """A model is switched to training or evaluation mode."""
@@ -48,7 +50,7 @@ class Models:
     def backward_begins(self, _: Any) -> int:
         """A backward pass begins; one inside another (double backward) is part of it."""
         ledger = self._ledger
-        if not ledger.mine() or ledger.current == BACKWARD:
+        if ledger.current == BACKWARD or ledger.thread != get_ident():
             return 0
         self._timeline.backward()
         return ledger.enter(BACKWARD)
@@ -57,7 +59,8 @@ class Models:
         """It has returned."""
         if token:
             self._ledger.leave(token)
-            self._timeline.backward_ended()
+            if self._timeline.rank <= BY_BACKWARD:
+                self._timeline.backward_ended()
 
     def compile_begins(self, _: Any) -> int:
         """Dynamo begins to compile."""

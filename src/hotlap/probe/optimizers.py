@@ -29,18 +29,19 @@ class Optimizers:
     def step_begins(self, optimizer: Any) -> int:
         """An optimizer steps; one inside another one (a wrapper's inner) is part of it."""
         ledger = self._ledger
-        if not ledger.mine():
+        if ledger.thread != get_ident():
             if self._timeline.rank >= BY_OPTIMIZER or ledger.stack:
                 return 0
             # The first optimizer step tells which thread trains.
             ledger.settle()
             ledger.thread = get_ident()
-        stale = self._open.pop(id(optimizer), 0)
-        if stale:
-            # Its last step raised: torch calls no hook then, so the span was left open.
-            ledger.leave(stale)
-        if ledger.inside(OPTIMIZER):
-            return 0
+        if ledger.stack:
+            stale = self._open.pop(id(optimizer), 0)
+            if stale:
+                # Its last step raised: torch calls no hook then, so the span was left open.
+                ledger.leave(stale)
+            if ledger.inside(OPTIMIZER):
+                return 0
         token = ledger.enter(OPTIMIZER)
         self._open[id(optimizer)] = token
         return token
@@ -56,7 +57,7 @@ class Optimizers:
     def zero_begins(self, _optimizer: Any) -> int:
         """Gradients are cleared: part of the optimizer's phase."""
         ledger = self._ledger
-        if ledger.current != OTHER or not ledger.mine():
+        if ledger.current != OTHER or ledger.thread != get_ident():
             return 0
         return ledger.enter(OPTIMIZER)
 

@@ -30,7 +30,8 @@ def install(hub: Hub, patches: Patches) -> None:
     begin, end = channel.ends()
     fail = channel.fail
     original = torch.nn.Module.__call__
-    is_compiling = torch.compiler.is_compiling
+    # `is_compiling` would ask TorchScript too, which never comes through here: one call more.
+    is_compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
     depth = _Depth()
 
     @functools.wraps(original)
