@@ -384,8 +384,8 @@ class DeviceClock:
         """Be silent from now on; what was resolved before stays true."""
         self._due = _NEVER
         self._sample = None
-        _left_behind.extend(self._pending)
-        self._pending.clear()
+        _left_behind.append(self._pending)
+        self._pending = deque()
         text = f"{type(error).__name__}: {error}"
         if not self.resolved:
             self.because = f"the device's events failed: {text.splitlines()[0][:200]}"
