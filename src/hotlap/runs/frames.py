@@ -38,6 +38,8 @@ class Frame:
         """Decode a table: column names and rows; raises ValueError when it is none."""
         line, _, body = self.payload.partition(b"\n")
         columns = json.loads(line)
+        if not isinstance(columns, list):
+            raise ValueError(f"table of {columns!r:.60} columns")
         width = len(columns)
         if width == 0 or len(body) % (8 * width):
             raise ValueError(f"table of {len(body)} bytes does not fit {width} columns")

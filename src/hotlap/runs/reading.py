@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from hotlap.errors import UnreadableRun
 from hotlap.runs import frames, layout
+from hotlap.runs.fitting import (
+    UNFIT,
+    accounts_of,
+    fitted,
+    hello_of,
+    listed,
+    loader_of,
+    need,
+    table,
+    text,
+    touch_of,
+    whole,
+    window_of,
+    words,
+)
 from hotlap.runs.store import read_manifest
 from hotlap.values.phase import ACCOUNTS
 from hotlap.values.record import (
@@ -16,7 +30,6 @@ from hotlap.values.record import (
     Fault,
     Fetches,
     Loader,
-    Place,
     Process,
     Record,
     Tick,
@@ -38,39 +51,57 @@ def read_run(path: Path) -> Record:
         for folder in sorted((path / layout.PROCESSES).glob("*"))
         if folder.is_dir() and (process := _process(folder, damage)) is not None
     ]
-    samples = [frame.json() for frame in _frames(path / layout.MACHINE_FILE, damage)]
+    samples = _samples(path / layout.MACHINE_FILE, damage)
     return Record(
-        id=manifest.get("id", path.name),
+        id=text(manifest, "id") or path.name,
         path=str(path),
-        command=tuple(manifest.get("command", ())),
-        cwd=manifest.get("cwd", ""),
-        host=manifest.get("host", ""),
-        hotlap_version=manifest.get("hotlap_version", ""),
-        started=manifest.get("started", ""),
-        spawn_ns=manifest.get("spawn_ns") or 0,
-        exit_ns=manifest.get("exit_ns"),
-        exit_code=manifest.get("exit_code"),
+        command=tuple(map(str, listed(manifest, "command"))),
+        cwd=text(manifest, "cwd"),
+        host=text(manifest, "host"),
+        hotlap_version=text(manifest, "hotlap_version"),
+        started=text(manifest, "started"),
+        spawn_ns=whole(manifest, "spawn_ns") or 0,
+        exit_ns=whole(manifest, "exit_ns"),
+        exit_code=whole(manifest, "exit_code"),
         processes=tuple(processes),
         samples=tuple(samples),
         seen=tuple(_seen(path / layout.SEEN)),
-        environment=dict(manifest.get("environment", {})),
-        facts=dict(manifest.get("machine", {})),
+        environment=table(manifest, "environment"),
+        facts=table(manifest, "machine"),
         damage=tuple(damage),
     )
 
 
+def _samples(path: Path, damage: list[str]) -> list[dict[str, Any]]:
+    samples = []
+    for frame in _frames(path, damage):
+        try:
+            samples.append(need(frame.json(), dict[str, Any], "sample"))
+        except UNFIT as error:
+            damage.append(f"{path.name}: frame {frame.tag!r}: {words(error)}")
+    return samples
+
+
 def _frames(path: Path, damage: list[str]) -> list[frames.Frame]:
     """Return the frames of a file after its header; a missing file has none."""
+    name = f"{path.parent.name}/{path.name}"
     try:
         data = path.read_bytes()
-    except OSError:
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        damage.append(f"{name}: {error.strerror or error}")
         return []
     found: list[frames.Frame] = []
     for frame in frames.decode(data):
         if isinstance(frame, str):
-            damage.append(f"{path.parent.name}/{path.name}: {frame}")
+            damage.append(f"{name}: {frame}")
         elif frame.tag == "head":
-            major = frame.json().get("major", 0)
+            try:
+                major = need(frame.json()["major"], int, "major")
+            except UNFIT as error:
+                damage.append(f"{name}: frame 'head': {words(error)}")
+                continue
             if major > frames.MAJOR:
                 raise UnreadableRun(
                     f"{path} was written in format {major}, this hotlap reads {frames.MAJOR}: "
@@ -107,29 +138,32 @@ class _Draft:
         value: Any = frame.json() if frame.tag in _KNOWN else None
         match frame.tag:
             case "helo":
-                self.hello = value
+                self.hello = hello_of(value)
             case "fact":
                 self.facts.update(value)
             case "frst":
-                self.first = value
+                at = need(value["at_ns"], int, "at_ns")
+                self.first = {"at_ns": at, "accounts": accounts_of(value["accounts"])}
             case "bye.":
-                self.bye = value
+                end = need(value["end_ns"], int, "end_ns")
+                after = accounts_of(value["after_last_tick"])
+                self.bye = {"end_ns": end, "after_last_tick": after}
             case "stat":
-                self.counts = value
+                self.counts = need(value, dict[str, Any], "stat")
             case "wind":
-                window = _window(value)
+                window = window_of(value)
                 self.windows[window.first_tick] = window
             case "load":
-                loader = _loader(value)
+                loader = loader_of(value)
                 self.loaders[loader.ordinal] = loader
             case "ftch":
-                self.fetches.append(Fetches(**value))
+                self.fetches.append(fitted(Fetches, value))
             case "tuch":
-                self.touches = [_touch(one) for one in value]
+                self.touches = [touch_of(one) for one in value]
             case "devc":
-                self.device = [DevicePhase(**one) for one in value]
+                self.device = [fitted(DevicePhase, one) for one in value]
             case "falt":
-                self.faults.append(Fault(**value))
+                self.faults.append(fitted(Fault, value))
 
 
 _KNOWN: Final = frozenset(
@@ -144,34 +178,41 @@ def _process(folder: Path, damage: list[str]) -> Process | None:
         for frame in _frames(path, damage):
             try:
                 draft.take(frame)
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                damage.append(f"{folder.name}/{path.name}: frame {frame.tag!r}: {error}")
-    hello = draft.hello
-    if hello is None:
+            except UNFIT as error:
+                damage.append(f"{folder.name}/{path.name}: frame {frame.tag!r}: {words(error)}")
+    if draft.hello is None:
         return None
+    try:
+        return _assembled(draft, draft.hello)
+    except UNFIT as error:
+        damage.append(f"{folder.name}: left out: {words(error)}")
+        return None
+
+
+def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
     facts = draft.facts
     bye, first = draft.bye or {}, draft.first or {}
     return Process(
         host=hello["host"],
         pid=hello["pid"],
-        rank=facts.get("rank", hello["rank"]),
+        rank=whole(facts, "rank") if "rank" in facts else hello["rank"],
         local_rank=hello["local_rank"],
-        world_size=facts.get("world_size", hello["world_size"]),
+        world_size=whole(facts, "world_size") if "world_size" in facts else hello["world_size"],
         role=_role(draft, hello),
-        argv=tuple(hello["argv"]),
+        argv=tuple(map(str, hello["argv"])),
         python=hello["python"],
-        torch=facts.get("torch"),
-        device=facts.get("device"),
+        torch=text(facts, "torch") or None,
+        device=text(facts, "device") or None,
         start_ns=hello["start_ns"],
         first_step_ns=first.get("at_ns"),
         end_ns=bye.get("end_ns"),
-        before_first_step=_tuple(first.get("accounts")),
-        after_last_tick=_tuple(bye.get("after_last_tick")),
+        before_first_step=first.get("accounts"),
+        after_last_tick=bye.get("after_last_tick"),
         ticks=tuple(draft.ticks[number] for number in sorted(draft.ticks)),
         windows=tuple(draft.windows[number] for number in sorted(draft.windows)),
         loaders=tuple(draft.loaders[ordinal] for ordinal in sorted(draft.loaders)),
         fetches=tuple(draft.fetches),
-        unpack_ns=draft.counts.get("unpack_ns"),
+        unpack_ns=whole(draft.counts, "unpack_ns"),
         touches=tuple(draft.touches),
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
@@ -182,14 +223,16 @@ def _process(folder: Path, damage: list[str]) -> Process | None:
 def _role(draft: _Draft, hello: dict[str, Any]) -> str:
     if draft.ticks or draft.windows:
         return "trainer"
-    words = " ".join(hello["argv"][:6])
-    if hello["rank"] is None and any(name in words for name in _LAUNCHERS):
+    command = " ".join(map(str, hello["argv"][:6]))
+    if hello["rank"] is None and any(name in command for name in _LAUNCHERS):
         return "launcher"
     return "passive"
 
 
-def _tuple(value: Iterable[int] | None) -> tuple[int, ...] | None:
-    return None if value is None else tuple(value)
+def _rule(number: int) -> str:
+    if not 0 < number < len(RULES):
+        raise ValueError(f"rule {number} is unknown")
+    return RULES[number]
 
 
 def _ticks(frame: frames.Frame) -> list[Tick]:
@@ -201,7 +244,7 @@ def _ticks(frame: frames.Frame) -> list[Tick]:
         Tick(
             number=row[place["number"]],
             end_ns=row[place["end_ns"]],
-            rule=RULES[row[place["rule"]]],
+            rule=_rule(row[place["rule"]]),
             optimizer=row[place["ordinal"]],
             accounts=tuple(0 if at is None else row[at] for at in accounts),
             batches=row[place["batches"]],
@@ -214,31 +257,6 @@ def _ticks(frame: frames.Frame) -> list[Tick]:
     ]
 
 
-def _window(value: dict[str, Any]) -> Window:
-    value = dict(value)
-    value["by_optimizer"] = {int(k): v for k, v in value["by_optimizer"].items()}
-    value["histogram"] = {int(k): v for k, v in value["histogram"].items()}
-    value["accounts"] = tuple(value["accounts"])
-    return Window(**value)
-
-
-def _place(value: dict[str, Any] | None) -> Place | None:
-    return None if value is None else Place(**value)
-
-
-def _loader(value: dict[str, Any]) -> Loader:
-    value = dict(value)
-    value["place"] = _place(value["place"])
-    value["base_seeds"] = tuple(value.get("base_seeds", ()))
-    return Loader(**value)
-
-
-def _touch(value: dict[str, Any]) -> Touch:
-    value = dict(value)
-    value["place"] = _place(value["place"])
-    return Touch(**value)
-
-
 def _seen(path: Path) -> list[dict[str, Any]]:
     """Return the interpreters that started under the run, one entry per process."""
     entries: dict[int, dict[str, Any]] = {}
@@ -249,7 +267,8 @@ def _seen(path: Path) -> list[dict[str, Any]]:
     for line in lines:
         try:
             entry = json.loads(line)
-            entries.setdefault(entry["pid"], {"torch": False}).update(entry)
-        except (ValueError, KeyError, TypeError):
-            continue
+            pid = need(entry["pid"], int, "pid")
+            entries.setdefault(pid, {"torch": False}).update(entry)
+        except UNFIT:
+            continue  # several processes write here: a line may be torn
     return list(entries.values())

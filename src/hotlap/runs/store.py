@@ -141,9 +141,9 @@ def open_store(start: Path) -> Store:
     cannot be written. Raises NotMeasurable when neither can.
     """
     errors = []
-    for place in (lambda: start.absolute() / FOLDER, _state_folder):
+    for where in ("start", "state"):
         try:
-            folder = place()
+            folder = start.absolute() / FOLDER if where == "start" else _state_folder()
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             ignore = folder / ".gitignore"
             if not ignore.exists():
