@@ -47,6 +47,7 @@ class Touches:
         self._table: dict[tuple[Any, ...], list[int]] = {}
         self._direct: dict[tuple[Any, ...], tuple[Any, list[int]]] = {}
         self._busy = False
+        self._copying = False
         journal.status.append(self._write)
 
     def attach(self, hub: Hub) -> None:
@@ -94,8 +95,9 @@ class Touches:
     def copy_begins(self, _: Any) -> int:
         """Start the clock of a copy that may cross devices. One inside a read is part of it."""
         ledger = self._ledger
-        if self._busy or ledger.current in _NOT_MOVING or not ledger.mine():
+        if self._busy or self._copying or ledger.current in _NOT_MOVING or not ledger.mine():
             return 0
+        self._copying = True
         return perf_counter_ns()
 
     def copy_ended(self, begun: int, move: Move | None) -> None:
@@ -104,9 +106,10 @@ class Touches:
         A copy to the host that waits is a read like ``.cpu()``: nearly all of its time is spent
         waiting for the device's queue, so it is counted with the reads and stays in its phase.
         """
+        duration = perf_counter_ns() - begun
+        self._copying = False
         if move is None:
             return
-        duration = perf_counter_ns() - begun
         if move.target == "cpu" and not move.non_blocking:
             self._count("sync", f"copy, {move.source}", duration, move.size_bytes)
             return

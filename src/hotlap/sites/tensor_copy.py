@@ -2,7 +2,8 @@
 
 Channel ``tensor_copy``: begin's subject = None; end's subject = a ``Move``, or None when the call
 moved nothing from one device to another (a change of type, or already there).
-``.to`` and ``.cuda`` of a module end here too, once per parameter.
+It is heard of by calls that raise, too. A tensor subclass with ``__torch_function__`` comes
+through twice, once inside the other. ``.to`` of a module ends here once per parameter.
 Not installed on a build of torch that knows no device but the host: nothing can move there.
 """
 
@@ -77,6 +78,11 @@ def _wrap(original: Any, channel: Channel, torch: Any, into: bool) -> Any:
             result = original(self, *args, **kwargs)
         except BaseException as error:
             hide_this_frame(error)
+            if token:
+                try:
+                    end(token, None)
+                except Exception as ours:
+                    fail(ours)
             raise
         if token:
             try:
