@@ -48,9 +48,12 @@ class Models:
         return 0
 
     def backward_begins(self, _: Any) -> int:
-        """A backward pass begins; one inside another (double backward) is part of it."""
+        """A backward pass begins; one inside another (double backward) is part of it.
+
+        One inside compilation is the compiler's own, which traces a backward pass and runs none.
+        """
         ledger = self._ledger
-        if ledger.current == BACKWARD or ledger.thread != get_ident():
+        if ledger.current in (BACKWARD, COMPILE) or ledger.thread != get_ident():
             return 0
         self._timeline.backward()
         return ledger.enter(BACKWARD)
