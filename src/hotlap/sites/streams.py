@@ -1,7 +1,8 @@
 """Writes to stdout and stderr (``print``, progress bars), and ``logging`` handlers.
 
-The stream objects stay the user's own: only their ``write`` is shadowed by an attribute of the
-instance, which ``print`` and tqdm look up at each call. Channel ``write``: subject = the kind.
+The stream objects stay the user's own: only their ``write`` and ``flush`` are shadowed by
+attributes of the instance, which ``print`` and tqdm look up at each call. A pipe or terminal whose
+reader is slow is waited for in ``flush``. Channel ``write``: subject = the kind.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ CHANNELS = ("write",)
 
 
 def install(hub: Hub, patches: Patches) -> None:
-    """Shadow ``write`` of the two standard streams and wrap ``logging.Handler.handle``."""
+    """Shadow the methods of the two standard streams and wrap ``logging.Handler.handle``."""
     channel = hub.channel("write")
     for kind in ("stdout", "stderr"):
         stream = getattr(sys, kind)
@@ -30,10 +31,13 @@ def install(hub: Hub, patches: Patches) -> None:
 
 
 def _shadow(stream: Any, kind: str, channel: Channel, patches: Patches) -> None:
-    try:
-        patches.set("write", stream, "write", around(stream.write, channel, _constant(kind)))
-    except (AttributeError, TypeError):
-        return  # a stream of the user's own making that takes no attributes
+    for name, said in (("write", kind), ("flush", f"{kind} flush")):
+        try:
+            patches.set(
+                "write", stream, name, around(getattr(stream, name), channel, _constant(said))
+            )
+        except (AttributeError, TypeError):
+            return  # a stream of the user's own making that takes no attributes
 
 
 def _constant(kind: str) -> Any:
