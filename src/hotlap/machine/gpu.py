@@ -29,11 +29,11 @@ _THROTTLE_REASONS: Final = {
 
 
 def visible(uuids: list[str], setting: str | None) -> list[int]:
-    """Return the NVML indices that ``CUDA_VISIBLE_DEVICES`` leaves, in its order.
+    """Return the places in ``uuids`` that ``CUDA_VISIBLE_DEVICES`` leaves, in its order.
 
-    uuids: of all GPUs by index. setting: the variable's value, None when it is not set. As in CUDA,
-    an entry may be an index or the beginning of a UUID, and the first bad entry ends the list.
-    A MIG slice counts as nothing here, since NVML has other calls for it.
+    uuids: of all GPUs that can be opened, in NVML's order. setting: the variable's value, None when
+    it is not set. As in CUDA, an entry may be an index or the beginning of a UUID, and the first
+    bad entry ends the list. A MIG slice counts as nothing here: see ``_mig_slice``.
     """
     if setting is None:
         return list(range(len(uuids)))
@@ -161,21 +161,59 @@ def connect(environ: Mapping[str, str] = os.environ) -> tuple[Gpus | None, str |
         library.nvmlInit()
     except library.NVMLError as error:
         return None, _no_driver(library, error)
-    uuids, handles = [], []
+    gpus, because = _visible_gpus(library, environ.get("CUDA_VISIBLE_DEVICES"))
+    if gpus:
+        return Gpus(library, gpus), None
     try:
-        for index in range(library.nvmlDeviceGetCount()):
-            handle = library.nvmlDeviceGetHandleByIndex(index)
-            handles.append(handle)
-            uuids.append(_text(library.nvmlDeviceGetUUID(handle)) or "")
+        library.nvmlShutdown()
     except library.NVMLError as error:
-        return None, f"the NVIDIA driver does not answer: {error}"
-    if not handles:
-        return None, "the NVIDIA driver is there, but it shows no GPU"
-    setting = environ.get("CUDA_VISIBLE_DEVICES")
+        return None, f"{because} ({error})"
+    return None, because
+
+
+def _visible_gpus(library: Any, setting: str | None) -> tuple[list[tuple[int, Any]], str | None]:
+    """Return NVML index and handle of each GPU that a program may use; if none, why not.
+
+    NVML counts GPUs that it then refuses to open (a container's neighbours', a lost one). CUDA
+    does not count them, so indices in ``CUDA_VISIBLE_DEVICES`` are among the others.
+    """
+    try:
+        count = library.nvmlDeviceGetCount()
+    except library.NVMLError as error:
+        return [], f"the NVIDIA driver does not answer: {error}"
+    found: list[tuple[int, Any]] = []
+    uuids: list[str] = []
+    refused: Exception | None = None
+    for index in range(count):
+        try:
+            handle = library.nvmlDeviceGetHandleByIndex(index)
+            uuids.append(_text(library.nvmlDeviceGetUUID(handle)) or "")
+            found.append((index, handle))
+        except library.NVMLError as error:
+            refused = error
+    if refused is not None and not found:
+        return [], f"the NVIDIA driver opens none of its {count} GPUs: {refused}"
+    if not found:
+        return [], "the NVIDIA driver is there, but it shows no GPU"
+    if setting is not None and setting.strip().startswith("MIG-"):
+        return _mig_slice(library, setting.split(",")[0].strip())
     chosen = visible(uuids, setting)
     if not chosen:
-        return None, f"CUDA_VISIBLE_DEVICES={setting!r} hides all {len(handles)} GPUs"
-    return Gpus(library, [(index, handles[index]) for index in chosen]), None
+        return [], f"CUDA_VISIBLE_DEVICES={setting!r} hides all {len(found)} GPUs"
+    return [found[place] for place in chosen], None
+
+
+def _mig_slice(library: Any, uuid: str) -> tuple[list[tuple[int, Any]], str | None]:
+    """Return a slice of a GPU: CUDA uses the first one named, and never more.
+
+    NVML tells a slice's memory; utilisation, clocks and power belong to the GPU as a whole.
+    """
+    try:
+        handle = library.nvmlDeviceGetHandleByUUID(uuid)
+        whole = library.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+        return [(int(library.nvmlDeviceGetIndex(whole)), handle)], None
+    except (library.NVMLError, AttributeError, TypeError) as error:
+        return [], f"NVML does not find the MIG slice that CUDA_VISIBLE_DEVICES names: {error}"
 
 
 def _no_driver(library: Any, error: Exception) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +98,64 @@ def test_without_a_driver(install: Install, error: Exception, words: str) -> Non
 def test_a_driver_that_does_not_answer(install: Install) -> None:
     install(library(nvmlDeviceGetCount=failing(NVMLError("GPU is lost"))))
     assert gpu.connect({}) == (None, "the NVIDIA driver does not answer: GPU is lost")
+
+
+def refuse(index: int) -> Any:
+    """Return a handle but for the first GPU: another container's, say."""
+    if index == 0:
+        raise NVMLError("Insufficient Permissions")
+    return index
+
+
+def test_a_gpu_that_may_not_be_opened_is_left_out_and_not_counted(install: Install) -> None:
+    install(library(nvmlDeviceGetHandleByIndex=refuse))
+    gpus, because = gpu.connect({"CUDA_VISIBLE_DEVICES": "1,0"})
+    assert because is None
+    assert gpus is not None
+    assert [fact["index"] for fact in gpus.facts()] == [2, 1]
+    assert [fact["uuid"] for fact in gpus.facts()] == ["GPU-cccc-3", "GPU-aabb-2"]
+
+
+def test_a_driver_that_opens_no_gpu(install: Install) -> None:
+    ended = []
+    install(
+        library(count=1, nvmlDeviceGetHandleByIndex=refuse, nvmlShutdown=lambda: ended.append(True))
+    )
+    words = "the NVIDIA driver opens none of its 1 GPUs: Insufficient Permissions"
+    assert gpu.connect({}) == (None, words)
+    assert ended == [True]
+
+
+def test_a_slice_of_a_gpu(install: Install) -> None:
+    """What belongs to the whole GPU is refused for a slice; its memory is its own."""
+    refused = failing(NVMLError("Not Supported"))
+    install(
+        library(
+            nvmlDeviceGetHandleByUUID=lambda uuid: {"MIG-1234": "slice"}[uuid],
+            nvmlDeviceGetDeviceHandleFromMigDeviceHandle=lambda handle: {"slice": 1}[handle],
+            nvmlDeviceGetIndex=lambda handle: handle,
+            nvmlDeviceGetMemoryInfo=lambda handle: types.SimpleNamespace(
+                total={"slice": 10 << 30}[handle], used=1 << 30
+            ),
+            nvmlDeviceGetUtilizationRates=refused,
+            nvmlDeviceGetPowerUsage=refused,
+        )
+    )
+    gpus, because = gpu.connect({"CUDA_VISIBLE_DEVICES": "MIG-1234,MIG-5678"})
+    assert because is None
+    assert gpus is not None
+    (sample,) = gpus.sample()
+    assert (sample["index"], sample["memory_total_bytes"]) == (1, 10 << 30)
+    assert (sample["busy_share"], sample["power_mw"]) == (None, None)
+
+
+@pytest.mark.parametrize("call", [None, failing(NVMLError("Not Found"))])
+def test_a_slice_that_nvml_does_not_know(install: Install, call: Any) -> None:
+    install(library(nvmlDeviceGetHandleByUUID=call))
+    gpus, because = gpu.connect({"CUDA_VISIBLE_DEVICES": "MIG-1234"})
+    assert gpus is None
+    assert because is not None
+    assert because.startswith("NVML does not find the MIG slice")
 
 
 def test_a_driver_without_gpus(install: Install) -> None:
@@ -222,3 +282,43 @@ def test_a_driver_seen_without_nvml(tree: Tree) -> None:
     root = tree({card.format(n): "Model: \t\t NVIDIA H200\nIRQ: 5\n" for n in (1, 2)})
     assert gpu.driver_models(root) == ["NVIDIA H200", "NVIDIA H200"]
     assert not gpu.has_amd_driver(root)
+
+
+def test_the_package_has_every_call_that_is_made_of_it() -> None:
+    """By nvidia-ml-py itself, which needs no driver to be imported."""
+    package = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    source = Path(gpu.__file__).read_text()
+    names = set(re.findall(r"\b(?:nvml[A-Z]\w+|NVML_\w+|NVMLError\w*)\b", source))
+    assert len(names) > 20
+    # The older name of the clocks' reasons is asked for where the newer one is missing.
+    missing = {name for name in names if not hasattr(package, name)}
+    assert missing <= {"nvmlDeviceGetCurrentClocksThrottleReasons"}
+
+
+def test_the_bits_of_clocks_held_back_are_the_packages() -> None:
+    package = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    for bit, name in {
+        0x2: "ApplicationsClocksSetting",
+        0x4: "SwPowerCap",
+        0x8: "HwSlowdown",
+        0x10: "SyncBoost",
+        0x20: "SwThermalSlowdown",
+        0x40: "HwThermalSlowdown",
+        0x80: "HwPowerBrakeSlowdown",
+        0x100: "DisplayClockSetting",
+    }.items():
+        assert getattr(package, f"nvmlClocksEventReason{name}") == bit
+        assert len(gpu.throttle_words(bit)) == 1
+
+
+def test_without_a_driver_the_package_says_so() -> None:
+    package = pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
+    try:
+        package.nvmlInit()
+    except package.NVMLError:
+        gpus, because = gpu.connect({})
+        assert gpus is None
+        assert because
+    else:
+        package.nvmlShutdown()
+        pytest.skip("this machine has an NVIDIA driver")
