@@ -290,7 +290,7 @@ class Fetches:
                 value = total[name]
                 if value is not None:
                     total[name] = value + value * skipped // measured
-        if self._written > _SINGLY:
+        if self._written >= _SINGLY:
             self._mean_skip = min(_MOST_SKIPPED, max(0, _PAUSE_NS // max(1, self._gap_ns) - 1))
             self._gap_ns = _PAUSE_NS
         if self.packs:

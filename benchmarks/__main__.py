@@ -1,0 +1,50 @@
+"""``python -m benchmarks``: all benchmarks, or those that are named."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import overhead, rivals, size, start
+from benchmarks.surroundings import RESULTS, surroundings
+
+PARTS = ("start", "size", "overhead", "rivals")
+
+
+def main() -> int:
+    """Run, print, keep; return 1 when a bound is known to be broken."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="under two minutes, wide intervals")
+    parser.add_argument(
+        "--rivals-dir",
+        type=Path,
+        default=rivals.cache_folder(),
+        help="where the other tools' environments are kept (default: %(default)s)",
+    )
+    args = parser.parse_args()
+    unknown = sorted(set(args.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"no part is called {unknown[0]!r}: {', '.join(PARTS)}")
+    chosen = args.parts or PARTS
+    begun = time.monotonic()
+    for name, value in surroundings().items():
+        print(f"  {name}: {value}")
+    held = True
+    if "start" in chosen:
+        held = start.run(args.quick) and held
+    if "size" in chosen:
+        held = size.run(args.quick) and held
+    if "overhead" in chosen:
+        held = overhead.run(args.quick) and held
+    if "rivals" in chosen:
+        rivals.run(args.quick, args.rivals_dir)
+    print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")
+    if not held:
+        print("  a bound is broken: see the columns that say no", file=sys.stderr)
+    return 0 if held else 1
+
+
+sys.exit(main())

@@ -1,0 +1,24 @@
+"""plain.py with the three lines that traceml asks for in a plain loop."""
+
+import parts
+import traceml_ai as traceml
+from torch import nn
+
+traceml.init(mode="auto")
+
+args = parts.arguments()
+model = parts.make_model(args.width, args.deep)
+optimizer = parts.make_optimizer(model, args.deep)
+loader = parts.make_loader(args.batch, args.workers, args.steps)
+criterion = nn.CrossEntropyLoss()
+clock = parts.Clock(args.warm_up)
+total = 0.0
+for points, classes in loader:
+    with traceml.trace_step(model):
+        optimizer.zero_grad()
+        loss = criterion(model(points), classes)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    clock.tick()
+clock.write(args.out)
