@@ -33,7 +33,7 @@ _KEPT_APART: Final = (CHECKPOINT, COMPILE)
 class Split:
     """A moment inside a stretch at which training may have begun again."""
 
-    __slots__ = ("accounts", "at_ns", "by_loader", "counts", "fetched")
+    __slots__ = ("accounts", "at_ns", "by_loader", "counts", "cpu_ns", "fetched")
 
     def __init__(self, stretch: Stretch, at_ns: int, by_loader: bool) -> None:
         self.at_ns = at_ns
@@ -41,6 +41,7 @@ class Split:
         self.counts = stretch.counts.copy()
         self.fetched = len(stretch.fetched)
         self.by_loader = by_loader
+        self.cpu_ns = 0
 
 
 class Stretch:
@@ -50,7 +51,8 @@ class Stretch:
     evaluation mode, so a fetch from the training loader does not end it. trailing: opened by a
     forward pass alone, so what follows the last such pass is not part of it.
     passes: forward passes without gradients; evals: with gradients, in evaluation mode;
-    sloppy: with gradients, in training mode.
+    sloppy: with gradients, in training mode. last_split: the split that the latest pass with
+    gradients in evaluation mode did away with; it counts if just that pass led to a backward pass.
     """
 
     __slots__ = (
@@ -59,6 +61,7 @@ class Stretch:
         "evals",
         "explicit",
         "fetched",
+        "last_split",
         "loader",
         "passes",
         "sloppy",
@@ -77,6 +80,7 @@ class Stretch:
         self.evals = 0
         self.sloppy = 0
         self.split: Split | None = None
+        self.last_split: Split | None = None
 
     def evaluated(self, trained: bool) -> bool:
         """Tell whether this was evaluation. trained: a backward pass ended it."""
@@ -108,7 +112,8 @@ class Timeline:
         self._roots: dict[int, weakref.ref[Any]] = {}
         self._pending: list[Any] = []
         self._trains_in_eval: set[int] = set()
-        self._cpu_ns = thread_time_ns()
+        self._helpers: dict[int, int] = {}
+        self._cpu_ns, self._cpu_thread = 0, self.ledger.thread
         self.totals = [0, 0, 0]
 
     # -- loaders ---------------------------------------------------------------------------
@@ -126,13 +131,15 @@ class Timeline:
 
     def loader_made(self) -> None:
         """The script makes a loader: an evaluation before it has ended, unless it goes on."""
-        stretch = self.stretch
-        if stretch is not None and stretch.passes:
-            self._may_train(stretch)
+        if self.stretch is not None and self.stretch.passes:
+            self._may_train(self.stretch)
 
     def data_exhausted(self, loader: Any) -> None:
         """A training loader has no more batches: what follows is the edge of the epoch."""
-        if loader is not None and loader.trains and self.stretch is None:
+        if loader is None or not loader.trains:
+            return
+        # Also at the end of an evaluation over the training data: what follows is no step.
+        if self.stretch is None or self.stretch.explicit:
             self.at_edge = True
             self.ledger.rest_on(EPOCH_EDGE)
 
@@ -194,7 +201,7 @@ class Timeline:
         key = id(module)
         trains = grad and (_in_training(module) or key in self._trains_in_eval)
         stretch = self.stretch
-        if self.at_edge and trains and stretch is None:
+        if self.at_edge and trains:
             self._leave_edge()
         if not self.counts[1] and stretch is None and self.ticks:
             self.ledger.settle()
@@ -204,7 +211,11 @@ class Timeline:
             stretch = None
         if stretch is not None:
             self._forward_in_stretch(stretch, grad, trains)
-        elif not grad and not _in_training(module) and not (self.counts[0] or self.counts[1]):
+        elif (
+            not (grad or self.counts[0] or self.counts[1])
+            and not _in_training(module)
+            and not self._helps(key)
+        ):
             stretch = Stretch(trailing=True)
             self._open(stretch)
             stretch.passes = 1
@@ -223,10 +234,17 @@ class Timeline:
         elif grad:
             stretch.evals += 1
             if stretch.explicit:
+                stretch.last_split = stretch.split or stretch.last_split
                 stretch.split = None
         else:
             stretch.passes += 1
-            stretch.split = None
+            stretch.split = stretch.last_split = None
+
+    def _helps(self, key: int) -> bool:
+        """Tell whether a model that would open a stretch did so a tick ago, as a teacher does."""
+        before = self._helpers.get(key, -2)
+        self._helpers[key] = self.ticks
+        return 0 < self.ticks <= before + 1
 
     def forward_ended(self) -> None:
         """The outermost forward pass has returned."""
@@ -244,8 +262,7 @@ class Timeline:
         """A backward pass begins: what led here was training."""
         if self.at_edge:
             self._leave_edge()
-        if self.stretch is not None:
-            self._close(trained=True)
+        self._close(trained=True)
         self.totals[2] += 1
         self.counts[2] += 1
         for loader in self.fetched:
@@ -266,20 +283,27 @@ class Timeline:
     def _learn_root(self, module: Any) -> None:
         key = id(module)
         roots = self._roots
-        roots[key] = weakref.ref(module, lambda _: roots.pop(key, None))
+        if key not in roots:
+            roots[key] = weakref.ref(module, lambda _: self._forget(key))
         if not _in_training(module):
             self._trains_in_eval.add(key)
+
+    def _forget(self, key: int) -> None:
+        self._roots.pop(key, None)
+        self._trains_in_eval.discard(key)
+        self._helpers.pop(key, None)
 
     def tick(self, rank: int, optimizer: int = -1) -> None:
         """End a step, unless a higher rule has been seen. rank: index into ``RULES``."""
         if rank < self.rank:
             return
         self.rank = rank
-        if self.stretch is not None:
-            self._close(trained=True)
+        self._close(trained=True)
         now = self.ledger.settle()
         if self.ticks == 0:
             at, accounts = self._mark or (now, list(self.main))
+            if self._mark is None or self._cpu_thread != self.ledger.thread:
+                self._cpu_ns = thread_time_ns()  # a thread's clock says nothing about another
             self.journal.first_step(at, accounts, self._cpu_ns)
         self._base = tuple(self.main)
         self.ticks += 1
@@ -294,8 +318,7 @@ class Timeline:
 
         After the last epoch no other follows: what looked like its edge is the end of the run.
         """
-        if self.stretch is not None:
-            self._close(trained=False)
+        self._close(trained=False)
         self.ledger.settle()
         since = [a - b for a, b in zip(self.main, self._base, strict=True)]
         since[OTHER] += since[EPOCH_EDGE]
@@ -314,6 +337,7 @@ class Timeline:
         self.counts = [0, 0, 0]
         self._mark = (now, accounts)
         self._mark_forwards = by_forward
+        self._cpu_ns, self._cpu_thread = thread_time_ns(), self.ledger.thread
 
     def _open(self, stretch: Stretch) -> None:
         self.ledger.settle()
@@ -327,6 +351,8 @@ class Timeline:
 
     def _split(self, stretch: Stretch, by_loader: bool) -> None:
         stretch.split = Split(stretch, self.ledger.settle(), by_loader)
+        if self.ticks == 0:
+            stretch.split.cpu_ns = thread_time_ns()
 
     def _close(self, trained: bool) -> None:
         """End the open stretch and book its time. trained: a backward pass ends it."""
@@ -342,12 +368,13 @@ class Timeline:
             self.fetched.extend(stretch.fetched)
             return
         # Where nothing says that training began again inside, all of it was evaluation.
-        split = stretch.split
+        split = stretch.split or (stretch.last_split if trained else None)
         if split is None or not (stretch.passes or stretch.evals):
             split = Split(stretch, now, by_loader=False)
         self._book_evaluation(split.accounts)
         if self.ticks == 0:
             self._mark = (split.at_ns, list(self.main)) if split.at_ns != now else None
+            self._cpu_ns = split.cpu_ns
             self._mark_forwards = False
         self._book(stretch.accounts, split.accounts)
         self._count(stretch.counts, split.counts)
