@@ -29,6 +29,7 @@ _PAUSE_NS: Final = 4_000_000
 _MOST_SKIPPED: Final = 15
 _SKIPPED: Final = 1
 _SCALED: Final = (
+    "samples",
     "wall_ns",
     "cpu_ns",
     "runqueue_ns",
@@ -69,11 +70,6 @@ class ThreadFiles:
         except (OSError, IndexError, ValueError):
             self._io = None
             return None
-
-
-def _samples(subject: tuple[Any, ...]) -> int | None:
-    indices = subject[1] if len(subject) > 1 else None
-    return len(indices) if isinstance(indices, (list, tuple)) else None
 
 
 def _open(path: str) -> int | None:
@@ -157,7 +153,7 @@ class Fetches:
         """Read them after it and add the difference up."""
         if fetch == _SKIPPED:
             self._skipping = False
-            self._skip(subject)
+            self._skipped += 1
             return
         if not isinstance(fetch, Fetch) or self._files is None:
             return
@@ -171,8 +167,9 @@ class Fetches:
             return
         took = wall - fetch.wall
         waited = None if queue is None or fetch.queue is None else queue - fetch.queue
+        indices = subject[1] if len(subject) > 1 else None
         one = {
-            "samples": _samples(subject),
+            "samples": len(indices) if isinstance(indices, (list, tuple)) else None,
             "wall_ns": took,
             "cpu_ns": cpu,
             "runqueue_ns": waited,
@@ -195,15 +192,6 @@ class Fetches:
         self._measured_ns = now
         mean = self._mean_skip if self._sum is not None else 0
         self._left_out = self._to_skip = int(self._chance() * (2 * mean + 1)) if mean else 0
-
-    def _skip(self, subject: tuple[Any, ...]) -> None:
-        """Count a batch that was not measured."""
-        total = self._sum
-        if total is None:
-            return
-        self._skipped += 1
-        more, before = _samples(subject), total["samples"]
-        total["samples"] = None if more is None or before is None else before + more
 
     def collate_begins(self, _: Any) -> tuple[int | None, int, int] | None:
         """Read the counters before samples are put together."""
@@ -281,6 +269,8 @@ class Fetches:
         if total is None:
             return
         self._sum = None
+        self._left_out -= self._to_skip
+        self._to_skip = 0
         self._written += 1
         measured, skipped = total["batches"], self._skipped
         if skipped:
