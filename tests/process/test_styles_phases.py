@@ -1,0 +1,208 @@
+"""Training scripts in many styles, measured through `hotlap run`: every phase agrees with what the
+script clocked itself, and the training ends with the very weights of a bare run.
+
+A phase that hotlap cannot know by design is compared as the sum that it must be in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from process.style_compare import (
+    SEPARATE,
+    phase_totals,
+    run_differences,
+    step_differences,
+    together,
+)
+from process.style_runs import (
+    Measured,
+    again,
+    ahead,
+    bare_digest,
+    measured,
+    repeats,
+    start_bare,
+)
+
+pytestmark = pytest.mark.slow
+
+NOISE = 3
+"""Attempts: a process that loses its core between our clock and the script's looks like a wrong
+phase, but not every time."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """A script, and what a reader should find.
+
+    groups: step phases that can only be told together. steps: None as many as the script says.
+    roles: data set and role of every loader that gave batches. edge: run phases of the script
+    that are the edges of epochs. early: batches that a library fetches before the first step.
+    """
+
+    words: tuple[str, ...]
+    roles: tuple[tuple[str, str], ...]
+    groups: Sequence[Sequence[str]] = SEPARATE
+    rule: str = "optimizer"
+    ticks_per_step: float = 1.0
+    steps: int | None = None
+    edge: tuple[str, ...] = ("epoch_edge",)
+    early: int = 0
+
+    def __str__(self) -> str:
+        return "_".join(word.removesuffix(".py").strip("-") for word in self.words)
+
+
+def training(*datasets: str) -> tuple[tuple[str, str], ...]:
+    """Return the roles of loaders that all train."""
+    return tuple((name, "training") for name in datasets)
+
+
+STYLES = (
+    Style(("plain.py",), training("Points")),
+    Style(("plain_workers.py",), training("Images")),
+    Style(("accumulation.py",), training("Sequences")),
+    Style(("gan.py",), training("Circle"), ticks_per_step=2),
+    Style(("gan_critic.py",), training("Moons"), ticks_per_step=6),
+    Style(("lbfgs.py",), training("Regression")),
+    Style(("iterable.py",), training("Lines")),
+    # No loader is visible: making a batch is host code. A first backward without any loader
+    # counts as the end of a step until an optimizer has stepped.
+    Style(("memmap.py",), (), together("data_wait", "other"), ticks_per_step=1),
+    Style(("eval_checkpoint.py",), (("Digits", "training"), ("Digits", "evaluation"))),
+    Style(("eval_no_mode.py",), (("Table", "training"), ("Table", "evaluation"))),
+    Style(("eval_grad.py",), (("Data", "training"), ("Data", "evaluation"))),
+    Style(("frozen_eval.py",), training("Photos")),
+    Style(("distill.py",), training("Points")),
+    Style(
+        ("several_loaders.py",),
+        (("Labelled", "training"), ("Unlabelled", "training"), ("Labelled", "evaluation")),
+    ),
+    Style(("contexts.py", "--context", "spawn", "--plant", "cpu=1"), training("Waves")),
+    Style(("contexts.py", "--context", "forkserver", "--plant", "cpu=1"), training("Waves")),
+    Style(("styles_pkg.train",), training("Shapes")),
+    Style(("chdir_mp.py",), training("Parts")),
+    Style(
+        ("lightning_style.py",), (("TrainPoints", "training"), ("Points", "evaluation")), early=2
+    ),
+    # accelerate's wrapper of the optimizer is host code to us and the optimizer to the script.
+    Style(
+        ("hf_trainer.py",),
+        (("TrainTokens", "training"), ("Tokens", "evaluation"), ("Tokens", "evaluation")),
+        together("optimizer", "other"),
+    ),
+    Style(("accelerate_style.py", "--accumulate", "4"), training("Points")),
+    # An update by hand is host code; the loader ends the steps.
+    Style(("no_optimizer.py",), training("Line"), together("optimizer", "other"), "loader"),
+    # Functional: no module, no loader, no optimizer. Only backward shows.
+    Style(
+        ("no_loader_no_optimizer.py",),
+        (),
+        together("data_wait", "forward", "optimizer", "other"),
+        "backward",
+    ),
+    # Attempts that the scaler skipped are no optimizer steps; they are in the step that follows.
+    Style(("amp_scaler.py",), training("Points"), steps=90),
+    # The loader runs in a thread of the script's own: that is not the loop's wait.
+    Style(("manual_thread.py",), (), together("data_wait", "other")),
+    # What lies between the trainings is host code between epochs.
+    Style(
+        ("kfold.py",),
+        (("Subset", "training"), ("Subset", "evaluation")) * 3,
+        edge=("epoch_edge", "set_up"),
+    ),
+    # The script's `logging` is its whole lines of code, with formatting and norms; see below.
+    Style(("chatty.py",), training("Points"), together("logging", "other")),
+)
+
+each_style = pytest.mark.parametrize("style", STYLES, ids=str)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ahead(request: pytest.FixtureRequest) -> None:
+    """Start the runs of all selected tests, so that two go on at any time."""
+    chosen = [
+        item.callspec.params.get("style")
+        for item in request.session.items
+        if hasattr(item, "callspec")
+    ]
+    for style in dict.fromkeys(one for one in chosen if isinstance(one, Style)):
+        ahead(*style.words)
+        start_bare(request.config.cache, *style.words)
+
+
+def agreed(style: Style, differences: Callable[[Measured], list[str]]) -> list[str]:
+    """Return what disagrees in each of several attempts; nothing once one agrees."""
+    found: list[str] = []
+    for attempt in range(NOISE):
+        run = again(*style.words) if attempt else measured(*style.words)
+        now = differences(run)
+        if not now:
+            return []
+        found += [f"attempt {attempt + 1}: {one}" for one in now]
+    return found
+
+
+@each_style
+def test_every_phase_agrees_with_the_script(style: Style) -> None:
+    def differences(run: Measured) -> list[str]:
+        edges = {"epoch_edge": style.edge}
+        return [
+            *step_differences(run.log, run.process, style.groups),
+            *run_differences(run.log, run.trainer, edges),
+        ]
+
+    assert agreed(style, differences) == []
+
+
+@each_style
+def test_steps_are_counted_as_the_script_does(style: Style) -> None:
+    run = measured(*style.words)
+    step = run.trainer.step
+    assert step.steps == (style.steps or run.log["expected_steps"])
+    assert step.rule == style.rule
+    assert step.ticks_per_step == pytest.approx(style.ticks_per_step)
+
+
+@each_style
+def test_loaders_have_their_roles_and_batches(style: Style) -> None:
+    run = measured(*style.words)
+    used = [one for one in run.trainer.loaders if one.batches]
+    assert [(one.dataset, one.role) for one in used] == list(style.roles)
+    if style.roles:
+        batches = sum(window.batches for window in run.process.windows)
+        assert 0 <= run.log["batches"] - batches <= style.early
+
+
+@each_style
+def test_one_trainer_and_no_fault_and_no_word(style: Style) -> None:
+    run = measured(*style.words)
+    assert run.result.code == 0
+    assert len(run.summary.trainers) == 1
+    assert run.summary.faults == ()
+    assert run.record.damage == ()
+    assert b"hotlap" not in run.result.stdout + run.result.stderr
+
+
+@each_style
+def test_time_is_neither_lost_nor_counted_twice(style: Style) -> None:
+    run = measured(*style.words)
+    windows = run.process.windows
+    for window in windows:
+        assert sum(window.accounts) == window.end_ns - window.begin_ns
+    assert sum(phase_totals(run.process).values()) == windows[-1].end_ns - windows[0].begin_ns
+    parts = [part.ns for part in run.trainer.phases.values()]
+    assert sum(ns for ns in parts if ns is not None) == run.summary.wall_ns
+
+
+@each_style
+def test_weights_are_those_of_a_bare_run(style: Style, pytestconfig: pytest.Config) -> None:
+    assert pytestconfig.cache is not None
+    run = measured(*style.words)
+    if run.log["weights_sha256"] != bare_digest(pytestconfig.cache, *style.words):
+        assert not repeats(*style.words), "two bare runs agree with each other, but not with ours"
+        pytest.skip("two bare runs differ on this machine, so nothing can be said")
