@@ -81,7 +81,6 @@ class DeviceClock:
         self._sample: Sample | None = None
         self._pending: deque[Sample] = deque()
         self._turns = Turns(self._timeline)
-        self._stepping = 0
         self._blind = 0
         self._due = WARM_UP if self._usable else _NEVER
         self._wait = 1
@@ -179,19 +178,13 @@ class DeviceClock:
             if account == TRANSFER and self._events.stream(self._device) != self._stream:
                 return None  # beside the compute stream: its time is not time of a step
         elif sample is not None and account in sample.stack:
-            if account == OPTIMIZER and id(subject) == self._stepping:
-                self._abandon(
-                    why.NESTED
-                )  # its last step raised: torch calls no hook at its end then
-            return None
+            return None  # a wrapper's inner optimizer, a backward pass inside another
         if sample is not None and sample.ticks != self._timeline.ticks:
             sample = self._ticked(sample)
         if sample is None:
             sample = self._open(subject)
         if sample is not None and self._mark(sample):
             sample.stack.append(account)
-            if account == OPTIMIZER:
-                self._stepping = id(subject)
             return sample
         return None
 
@@ -205,12 +198,8 @@ class DeviceClock:
             entered = TRANSFER if account == OTHER else account
             if not stack or stack[-1] != entered:
                 self._abandon(why.NESTED)
-            elif account == OTHER:
-                stack.pop()
-                if len(sample.marks) > 1:
-                    self._events.take_back(sample)
-            elif self._mark(sample):
-                stack.pop()
+            elif account == OTHER or self._mark(sample):
+                stack.pop()  # without a mark, what it was counts to what is around it
         except Exception as error:
             self._fail(error)
         finally:
@@ -264,6 +253,7 @@ class DeviceClock:
         """Steps have ended since the last edge: end the sample, or go on inside a cycle."""
         ticks, sample.ticks = sample.ticks, self._timeline.ticks
         if sample.stack or sample.ticks != ticks + 1:
+            # Among others: an optimizer's step that raised, whose end torch never tells.
             self._abandon(why.NESTED)
             return None
         if not self._turns.closed():

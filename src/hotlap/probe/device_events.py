@@ -64,12 +64,6 @@ class Events:
             sample.parts.append(account)
         sample.marks.append(event)
 
-    def take_back(self, sample: Sample) -> None:
-        """Remove the last mark: what it was set for did not happen."""
-        self._free.append(sample.marks.pop())
-        if sample.parts:
-            sample.parts.pop()
-
     def resolve(self, sample: Sample) -> dict[int, int] | None:
         """Return nanoseconds of the device per account; None while it is not there yet.
 

@@ -109,6 +109,18 @@ def test_a_wrapped_optimizer_is_one(loop: Loop) -> None:
     assert loop.per_step() == {"forward": 300, "backward": 600, "optimizer": 100, "other": 0}
 
 
+def test_recomputation_is_part_of_the_backward_pass(loop: Loop) -> None:
+    """Activation checkpointing calls layers again while gradients are computed."""
+    for _ in range(60):
+        loop.forward()
+        with loop.phase("backward"):
+            loop.work(US, 250 * US)
+            loop.forward(device_ns=350 * US)
+        loop.update()
+    loop.catch_up()
+    assert loop.per_step() == {"forward": 300, "backward": 600, "optimizer": 100, "other": 0}
+
+
 def test_collectives_of_the_script(loop: Loop) -> None:
     for _ in range(60):
         loop.step()
@@ -206,6 +218,20 @@ def test_a_graph_that_is_captured_is_left_alone(loop: Loop, cuda: FakeCuda) -> N
     assert not loop.written("falt")
 
 
+def test_a_phase_that_outlives_its_sample_sets_no_mark(loop: Loop, cuda: FakeCuda) -> None:
+    for _ in range(30):
+        loop.step()
+        loop.catch_up()
+    with loop.phase("module_call", loop.model):
+        cuda.in_capture = True
+        with loop.phase("backward"):
+            pass
+        cuda.in_capture = False
+        assert loop.clock._sample is None
+        before = cuda.calls.copy()
+    assert cuda.calls == before
+
+
 def test_a_build_without_cuda_subscribes_to_nothing(tmp_path: Path, cuda: FakeCuda) -> None:
     loop = Loop(tmp_path, cuda, fake_torch(cuda, build=None))
     assert not loop.hub.channel("tensor_copy")
@@ -233,11 +259,15 @@ def test_nothing_is_done_while_a_function_is_traced(loop: Loop, cuda: FakeCuda) 
 def test_other_threads_are_not_looked_at(loop: Loop, cuda: FakeCuda) -> None:
     for _ in range(30):
         loop.step()
+        loop.catch_up()
+    loop.forward()
+    assert loop.clock._sample is not None
     before = cuda.calls.copy()
     thread = threading.Thread(target=loop.step)
     thread.start()
     thread.join()
     assert cuda.calls == before
+    assert loop.clock._sample is not None
 
 
 # -- where it lies -----------------------------------------------------------------------------
