@@ -138,7 +138,10 @@ class Journal:
         self._window: Window | None = None
         self._window_begin_ns = 0
         self._typical_ns: float | None = None
+        self._apart: list[int] = []
+        self._apart_from = 0
         self._next_flush_ns = 0
+        self._next_write_ns = 0
         self._next_status_ns = 0
 
     # -- inside a step -----------------------------------------------------------------------
@@ -164,11 +167,14 @@ class Journal:
     # -- once a second -----------------------------------------------------------------------
 
     def flush(self, now: int) -> None:
-        """Write what has gathered; windows and tables at intervals that grow with the run."""
+        """Digest what has gathered and write it; tables at intervals that grow with the run."""
+        self._next_flush_ns = now + _SECOND
         age = now - self.begun_ns
         for raw in self._raw:
             self._digest(raw)
         self._raw.clear()
+        if now < self._next_write_ns:
+            return
         if self._detail:
             self.recording.add(frames.encode_rows("tick", COLUMNS, self._detail))
             self._detail.clear()
@@ -188,12 +194,14 @@ class Journal:
         self.recording.flush()
         # A slow disk is asked less often: at most 1 % of the time may go into writing.
         pause = max(_SECOND, 100 * self.recording.slowest_ns)
-        self._next_flush_ns = now + min(pause, 60 * _SECOND)
+        self._next_write_ns = now + min(pause, 60 * _SECOND)
 
     def close(self, end_ns: int, after_last_tick: list[int]) -> None:
         """Write everything that is left, and the farewell."""
-        self._next_status_ns = 0
+        self._next_status_ns = self._next_write_ns = 0
         self.flush(end_ns)
+        if self._until_excerpt:
+            self._write_excerpt()
         self._end_window()
         self.recording.add(
             frames.encode_json("bye.", {"end_ns": end_ns, "after_last_tick": after_last_tick})
@@ -231,12 +239,32 @@ class Journal:
         place = bucket(self._step_ns)
         window.histogram[place] = window.histogram.get(place, 0) + 1
         window.steps += 1
+        self._watch(self._step_ns)
+        self._step_ns = 0
+
+    def _watch(self, step_ns: int) -> None:
+        """Keep detail around a step that is far out, and around a lasting change of speed."""
         typical = self._typical_ns
-        odd = typical is not None and self._step_ns > 3 * typical
-        if odd and self._number > DETAIL and not self._until_excerpt:
+        if typical is None:
+            return
+        if step_ns > 3 * typical and self._number > DETAIL and not self._until_excerpt:
             # Half of the excerpt shows what came before the odd step, half what follows it.
             self._until_excerpt = EXCERPT // 2
-        self._step_ns = 0
+        side = (step_ns > 1.25 * typical) - (step_ns < 0.8 * typical)
+        if not side or (self._apart and (self._apart[0] > typical) != (side > 0)):
+            self._apart.clear()
+        if not side:
+            return
+        if not self._apart:
+            self._apart_from = self._number
+        self._apart.append(step_ns)
+        if self._number - self._apart_from >= EXCERPT // 2 - 1:
+            # So many in a row: the speed has changed, and here is both sides of the change.
+            if self._number > DETAIL:
+                self._until_excerpt = 0
+                self._write_excerpt()
+            self._typical_ns = sorted(self._apart)[len(self._apart) // 2]
+            self._apart.clear()
 
     def _write_excerpt(self) -> None:
         rows = [row for row in self._ring if row[0] > self._last_written]
@@ -254,10 +282,7 @@ class Journal:
         self.recording.add(frames.encode_json("wind", window.to_dict()))
         median = quantile(window.histogram, 0.5)
         if median is not None:
-            before = self._typical_ns
-            shifted = before is not None and not 0.8 < median / before < 1.25
-            if shifted and self._number > DETAIL:
-                self._write_excerpt()
             self._typical_ns = median
+            self._apart.clear()
         self._window_begin_ns = window.end_ns
         self._window = None

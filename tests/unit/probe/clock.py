@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 
 import pytest
 
@@ -26,7 +26,7 @@ class Clock:
     def install(self, patch: pytest.MonkeyPatch) -> Clock:
         """Let the probe read this clock."""
         for name in MODULES:
-            module = sys.modules[f"hotlap.probe.{name}"]
+            module = importlib.import_module(f"hotlap.probe.{name}")
             for reader in ("perf_counter_ns", "thread_time_ns"):
                 if hasattr(module, reader):
                     patch.setattr(module, reader, self.read)
