@@ -49,7 +49,8 @@ def closing_optimizer(order: deque[int] | list[int] | tuple[int, ...]) -> int | 
     counts = Counter(order)
     rarest = min(counts.values())
     # One step more or less is the cut of the sequence, not a rarer optimizer.
-    candidates = {one for one, count in counts.items() if count <= rarest + (rarest > 1)}
+    several = rarest > 1 or sum(count == rarest for count in counts.values()) > 1
+    candidates = {one for one, count in counts.items() if count <= rarest + several}
     if len(candidates) == 1:
         return candidates.pop()
     first = min(candidates)

@@ -12,6 +12,10 @@ import hotlap
 
 _OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__)) + os.sep
 _DEPTH: Final = 60
+_INSTALLED: Final = ("site-packages", "dist-packages")
+_LAUNCHERS: Final = ("torch", "accelerate", "lightning", "deepspeed")
+_TYPED: Final = ("<stdin>", "<console>", "<input>", "<ipython-input", "<python-input", "<doctest ")
+"""Names that Python and notebooks give to what a user types in."""
 
 
 class Places:
@@ -26,6 +30,9 @@ class Places:
         self._mine: dict[str, bool] = {}
         paths = sysconfig.get_paths()
         library = {paths.get(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        # torch built in its source folder lies outside of site-packages.
+        torch_file = getattr(sys.modules.get("torch"), "__file__", None)
+        library.add(torch_file and os.path.dirname(torch_file))
         self._library = tuple(
             sorted({os.path.realpath(path) + os.sep for path in library if path})
             + sorted({path + os.sep for path in library if path})
@@ -55,7 +62,7 @@ class Places:
 
     def shown(self, filename: str) -> str:
         """Return the file name as reports show it."""
-        absolute = os.path.abspath(filename) if not filename.startswith("<") else filename
+        absolute = filename if filename.startswith("<") else self._absolute(filename)
         if absolute.startswith(self._start):
             return absolute[len(self._start) :]
         return absolute
@@ -71,22 +78,41 @@ class Places:
             "function": code.co_name,
         }
 
+    def _absolute(self, filename: str) -> str:
+        # A relative name was meant from the start directory, wherever the script went since.
+        return os.path.abspath(os.path.join(self._start, filename))
+
     def _judge(self, filename: str) -> bool:
-        if filename.startswith("<frozen") or filename.startswith(_OWN):
+        if filename.startswith(_OWN):
             return False
         if filename.startswith("<"):
-            return True
-        absolute = os.path.abspath(filename)
-        if f"{os.sep}site-packages{os.sep}" in absolute or "dist-packages" in absolute:
+            # Other text in brackets is code that a library made: of attrs, torch.fx, numpy.
+            by_command = filename == "<string>" and _runs_a_command()
+            return by_command or filename.startswith(_TYPED)
+        absolute = self._absolute(filename)
+        if any(f"{os.sep}{name}{os.sep}" in absolute for name in _INSTALLED):
             return self._in_entry_package(absolute)
         return not absolute.startswith(self._library)
 
     def _in_entry_package(self, absolute: str) -> bool:
         # `python -m pkg.train` of an installed package: its files are the user's code here.
         spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-        origin = getattr(spec, "origin", None)
-        name = (getattr(spec, "name", None) or "").split(".")[0]
-        if not origin or name in ("torch", "accelerate", "lightning", "deepspeed", ""):
+        origin, name = getattr(spec, "origin", None), getattr(spec, "name", None)
+        if not origin or not name or name.split(".")[0] in _LAUNCHERS:
             return False
-        folder = f"{os.sep}{name}{os.sep}"
-        return folder in origin and absolute.startswith(origin.split(folder)[0] + folder)
+        folder = str(origin)
+        if "." not in name or not os.path.isabs(folder):
+            return absolute == folder
+        for _ in range(name.count(".")):
+            folder = os.path.dirname(folder)
+        return absolute.startswith(folder + os.sep)
+
+
+def _runs_a_command() -> bool:
+    """Tell whether this is ``python -c``: options, then ``-c``, before any script."""
+    for word in getattr(sys, "orig_argv", [])[1:]:
+        if word == "-c":
+            return True
+        if word == "-m" or (not word.startswith("-") and word.endswith(".py")):
+            return False
+    return False
