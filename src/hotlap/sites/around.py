@@ -25,42 +25,40 @@ def around(
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not channel.open:
-            return original(*args, **kwargs)
-        try:
-            if picks_first:
-                seen = args[0] if args else None
-            elif picks:
-                seen = subject(args)
-            else:
-                seen = None
-            token = begin(seen)
-        except Exception as error:
-            fail(error)
-            return plainly(original, args, kwargs)
+        begun = channel.open
+        if begun:
+            try:
+                if picks_first:
+                    seen = args[0] if args else None
+                elif picks:
+                    seen = subject(args)
+                else:
+                    seen = None
+                token = begin(seen)
+            except Exception as error:
+                begun = False
+                fail(error)
+        # Outside of our handler: the user's exception must not get ours as its context.
         try:
             return original(*args, **kwargs)
         except BaseException as error:
             hide_this_frame(error)
             raise
         finally:
-            try:
-                end(token, seen)
-            except Exception as error:
-                fail(error)
+            if begun:
+                try:
+                    end(token, seen)
+                except Exception as error:
+                    fail(error)
 
     return call
-
-
-def plainly(original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call as if we were not there."""
-    return original(*args, **kwargs)
 
 
 def hide_this_frame(error: BaseException) -> None:
     """Drop the first traceback entry: the frame of ours that is about to re-raise.
 
-    A bare ``raise`` after it adds no new entry, so the user's traceback is as without us.
+    A bare ``raise`` after it adds no new entry, so the user's traceback is as without us. Python
+    3.10 raises again with the traceback that it had saved: there our entry stays visible.
     """
     if error.__traceback__ is not None:
         error.__traceback__ = error.__traceback__.tb_next
