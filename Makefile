@@ -29,8 +29,8 @@ lint: $(VENV)/.dev ## check style and format
 types: $(VENV)/.dev ## check the types, strictly
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev ## measure what hotlap itself costs
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev ## measure what hotlap itself costs (BENCH_ARGS=--quick for two minutes)
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
