@@ -81,6 +81,7 @@ class DeviceClock:
         self._sample: Sample | None = None
         self._pending: deque[Sample] = deque()
         self._turns = Turns(self._timeline)
+        self._stepping = (0, 0)
         self._blind = 0
         self._due = WARM_UP if self._usable else _NEVER
         self._wait = 1
@@ -178,14 +179,25 @@ class DeviceClock:
             if account == TRANSFER and self._events.stream(self._device) != self._stream:
                 return None  # beside the compute stream: its time is not time of a step
         elif sample is not None and account in sample.stack:
-            return None  # a wrapper's inner optimizer, a backward pass inside another
+            return self._again(sample, account, subject)
         if sample is not None and sample.ticks != self._timeline.ticks:
             sample = self._ticked(sample)
         if sample is None:
             sample = self._open(subject)
         if sample is not None and self._mark(sample):
             sample.stack.append(account)
+            if account == OPTIMIZER:
+                self._stepping = (id(subject), len(sample.marks))
             return sample
+        return None
+
+    def _again(self, sample: Sample, account: int, subject: Any) -> Sample | None:
+        """Go into a phase that is open already: nearly always a part of it, without an end."""
+        if account != OPTIMIZER or id(subject) != self._stepping[0]:
+            return None  # a backward pass inside another, a wrapper's inner optimizer
+        if len(sample.marks) == self._stepping[1]:
+            return sample  # a subclass calls its base's `step`: one begin, and this one's end
+        self._abandon(why.NESTED)  # its last step raised, whose end torch never tells
         return None
 
     def _leave(self, sample: Sample, account: int) -> None:
@@ -253,7 +265,6 @@ class DeviceClock:
         """Steps have ended since the last edge: end the sample, or go on inside a cycle."""
         ticks, sample.ticks = sample.ticks, self._timeline.ticks
         if sample.stack or sample.ticks != ticks + 1:
-            # Among others: an optimizer's step that raised, whose end torch never tells.
             self._abandon(why.NESTED)
             return None
         if not self._turns.closed():

@@ -109,6 +109,22 @@ def test_a_wrapped_optimizer_is_one(loop: Loop) -> None:
     assert loop.per_step() == {"forward": 300, "backward": 600, "optimizer": 100, "other": 0}
 
 
+def test_an_optimizer_whose_step_calls_its_base_is_one(loop: Loop) -> None:
+    """torch hooks both; the site keeps one token per optimizer, the later one."""
+    begin, end = loop.hub.channel("optimizer_step").ends()
+    for _ in range(60):
+        loop.forward()
+        loop.backward()
+        begin(loop.optimizer)
+        loop.work(US, 40 * US)
+        token = begin(loop.optimizer)
+        loop.work(US, 60 * US)
+        end(token, loop.optimizer)
+        end(0, loop.optimizer)
+    loop.catch_up()
+    assert loop.per_step() == {"forward": 300, "backward": 600, "optimizer": 100, "other": 0}
+
+
 def test_recomputation_is_part_of_the_backward_pass(loop: Loop) -> None:
     """Activation checkpointing calls layers again while gradients are computed."""
     for _ in range(60):

@@ -24,6 +24,12 @@ def loop(tmp_path: Path, cuda: FakeCuda) -> Loop:
     return Loop(tmp_path, cuda)
 
 
+@pytest.fixture
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let samples cost nothing: how many come must not hang on the speed of this machine."""
+    monkeypatch.setattr(device, "COST_NS", 10**12)
+
+
 def test_the_first_steps_are_left_out_and_then_some_sampled_at_once(loop: Loop) -> None:
     taken_at = {}
     for _ in range(device.WARM_UP + device.AT_ONCE + 10):
@@ -37,12 +43,14 @@ def test_the_first_steps_are_left_out_and_then_some_sampled_at_once(loop: Loop) 
     assert loop.clock.taken == device.AT_ONCE
 
 
+@pytest.mark.usefixtures("cheap")
 def test_after_that_few_steps_are_sampled(loop: Loop, cuda: FakeCuda) -> None:
     for _ in range(4000):
         loop.step()
         loop.catch_up()
     later = loop.clock.taken - device.AT_ONCE
-    assert 1 <= later <= 4000 / (device.EVERY * 0.75)
+    rest = 4000 - device.AT_ONCE
+    assert rest / (device.EVERY * 1.3) <= later <= rest / (device.EVERY * 0.75)
     assert cuda.calls["record"] <= MARKS * (loop.clock.taken + 1)
 
 
@@ -57,6 +65,7 @@ def test_the_dearer_a_sample_the_rarer(loop: Loop) -> None:
     assert len({clock._interval(US) for clock.taken in range(20)}) > 10
 
 
+@pytest.mark.usefixtures("cheap")
 def test_events_are_used_again(loop: Loop) -> None:
     for _ in range(1000):
         loop.step()
@@ -145,13 +154,14 @@ def test_a_failure_of_cuda_is_one_fault_and_then_silence(
     assert because == f"the device's events failed: RuntimeError: CUDA error: {broken} failed"
 
 
+@pytest.mark.usefixtures("cheap")
 def test_what_was_resolved_before_a_failure_stays(loop: Loop, cuda: FakeCuda) -> None:
     for _ in range(60):
         loop.step()
         loop.catch_up()
     resolved = loop.clock.resolved
     cuda.broken.add("record")
-    for _ in range(2000):
+    for _ in range(2 * device.EVERY):
         loop.step()
     assert len(loop.written("falt")) == 1
     assert resolved > 0
