@@ -18,8 +18,15 @@ import sys
 
 def _leave_path():
     here = os.path.dirname(os.path.abspath(__file__))
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+    sys.path[:] = [entry for entry in sys.path if not _is(entry, here)]
     return here
+
+
+def _is(entry, here):
+    try:
+        return os.path.abspath(entry or ".") == here
+    except Exception:
+        return False  # the current directory is gone
 
 
 def _chain(here):
@@ -29,7 +36,8 @@ def _chain(here):
         from importlib.machinery import PathFinder
         from importlib.util import module_from_spec
     except ImportError:
-        return  # Python 2
+        _chain_old()
+        return
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None or os.path.dirname(spec.origin or "") == here:
         if ours is not None:
@@ -38,6 +46,21 @@ def _chain(here):
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
     spec.loader.exec_module(module)
+
+
+def _chain_old():
+    """The same for Python 2."""
+    import imp
+
+    try:
+        found = imp.find_module("sitecustomize", sys.path)
+    except ImportError:
+        return
+    try:
+        imp.load_module("sitecustomize", *found)
+    finally:
+        if found[0]:
+            found[0].close()
 
 
 class _Door:
@@ -95,7 +118,13 @@ class _Listener:
     def exec_module(self, module):
         module.__spec__.loader = self._loader
         module.__loader__ = self._loader
-        self._loader.exec_module(module)
+        try:
+            self._loader.exec_module(module)
+        except BaseException as error:
+            # Without this frame Python shortens the traceback of an import as it always does.
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next
+            raise
         self._door.imported(module.__name__)
 
 
@@ -130,23 +159,37 @@ def _note(handoff, entry):
         pass
 
 
+def _program(words):
+    """Return a command line up to the script: what follows may be anything, secrets too."""
+    kept = [str(word)[:200] for word in words[:1]]
+    takes_next = False
+    for word in words[1:16]:
+        kept.append(str(word)[:200])
+        option = takes_next or word.startswith("-")
+        if kept[-2] == "-m" or not option or (word in ("-c", "-") and not takes_next):
+            break
+        takes_next = not takes_next and word in ("-m", "-W", "-X", "--check-hash-based-pycs")
+    return kept
+
+
 def _enter():
     path = os.environ.get("HOTLAP_HANDOFF")
     if not path:
         return
+    import io
     import json
 
-    with open(path) as file:
+    with io.open(path, encoding="utf-8") as file:  # noqa: UP020 - Python 2 has it only there
         handoff = json.load(file)
     if handoff.get("format") != 1:
         return
     if sys.version_info < (3, 10):  # noqa: UP036 - a job may start any interpreter
         version = ".".join(str(part) for part in sys.version_info[:3])
-        _note(handoff, {"pid": os.getpid(), "argv": sys.argv[:1], "too_old": version})
+        _note(handoff, {"pid": os.getpid(), "argv": [], "too_old": version})
         return
-    argv = [str(word)[:200] for word in getattr(sys, "orig_argv", [])[:16]]
-    if not any("multiprocessing" in word for word in argv):
-        _note(handoff, {"pid": os.getpid(), "argv": argv})
+    words = getattr(sys, "orig_argv", [])
+    if not any("multiprocessing" in word for word in words[:16]):
+        _note(handoff, {"pid": os.getpid(), "argv": _program(words)})
     sys.meta_path.insert(0, _Door(handoff))
 
 
