@@ -2,6 +2,7 @@
 
 ``ledger``    exclusive time accounts of one thread
 ``timeline``  steps, evaluation, epoch edges: what the accounts are cut by
+``stretches`` time that may turn out to be evaluation
 ``cycle``     which optimizer's step ends a cycle of several
 ``journal``   ticks -> detail and windows -> frames on disk, bounded in size
 ``loaders``, ``models``, ``optimizers``, ``touches``, ``fetches``, ``device``: one subject each

@@ -22,74 +22,13 @@ from hotlap.probe.ledger import (
     WIDTH,
     Ledger,
 )
+from hotlap.probe.stretches import Split, Stretch
 
 BY_BACKWARD, BY_LOADER, BY_OPTIMIZER, BY_HAND = (
     RULES.index(rule) for rule in ("backward", "loader", "optimizer", "explicit")
 )
 
 _KEPT_APART: Final = (CHECKPOINT, COMPILE)
-
-
-class Split:
-    """A moment inside a stretch at which training may have begun again."""
-
-    __slots__ = ("accounts", "at_ns", "by_loader", "counts", "cpu_ns", "fetched")
-
-    def __init__(self, stretch: Stretch, at_ns: int, by_loader: bool) -> None:
-        self.at_ns = at_ns
-        self.accounts = stretch.accounts.copy()
-        self.counts = stretch.counts.copy()
-        self.fetched = len(stretch.fetched)
-        self.by_loader = by_loader
-        self.cpu_ns = 0
-
-
-class Stretch:
-    """Time that may turn out to be evaluation.
-
-    loader: the one whose iteration opened it. explicit: the script switched a training model to
-    evaluation mode, so a fetch from the training loader does not end it. trailing: opened by a
-    forward pass alone, so what follows the last such pass is not part of it.
-    passes: forward passes without gradients; evals: with gradients, in evaluation mode;
-    sloppy: with gradients, in training mode. last_split: the split that the latest pass with
-    gradients in evaluation mode did away with; it counts if just that pass led to a backward pass.
-    """
-
-    __slots__ = (
-        "accounts",
-        "counts",
-        "evals",
-        "explicit",
-        "fetched",
-        "last_split",
-        "loader",
-        "passes",
-        "sloppy",
-        "split",
-        "trailing",
-    )
-
-    def __init__(self, loader: Any = None, explicit: bool = False, trailing: bool = False) -> None:
-        self.loader = loader
-        self.explicit = explicit
-        self.trailing = trailing
-        self.accounts = [0] * WIDTH
-        self.counts = [0, 0, 0]
-        self.fetched: list[Any] = []
-        self.passes = 0
-        self.evals = 0
-        self.sloppy = 0
-        self.split: Split | None = None
-        self.last_split: Split | None = None
-
-    def evaluated(self, trained: bool) -> bool:
-        """Tell whether this was evaluation. trained: a backward pass ended it."""
-        if not trained:
-            return bool(self.passes or self.evals or self.sloppy)
-        if self.loader is not None and self.loader in self.fetched[-1:] and not self.explicit:
-            return False  # the loader that opened it fed the backward pass: it trains
-        by_loader = self.split is not None and self.split.by_loader
-        return bool(self.passes or (self.evals and by_loader))
 
 
 class Timeline:
@@ -171,6 +110,8 @@ class Timeline:
                 fetched.append(loader)
             if epoch_first and stretch is None:
                 self.epoch_first = True
+            elif epoch_first and stretch is not None:
+                stretch.epochs += 1
 
     def _training_loader_used(self) -> None:
         stretch = self.stretch
@@ -366,11 +307,14 @@ class Timeline:
             self._book(stretch.accounts, [0] * WIDTH)
             self._count(stretch.counts, [0, 0, 0])
             self.fetched.extend(stretch.fetched)
+            self.epoch_first = self.epoch_first or stretch.epochs > 0
             return
         # Where nothing says that training began again inside, all of it was evaluation.
         split = stretch.split or (stretch.last_split if trained else None)
         if split is None or not (stretch.passes or stretch.evals):
             split = Split(stretch, now, by_loader=False)
+        elif split.epoch_begins(stretch):
+            self.epoch_first = True
         self._book_evaluation(split.accounts)
         if self.ticks == 0:
             self._mark = (split.at_ns, list(self.main)) if split.at_ns != now else None

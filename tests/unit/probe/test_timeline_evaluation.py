@@ -55,6 +55,7 @@ def test_evaluation_between_epochs(script: Script, mode: bool, grad: bool, back:
     for tick in (script.ticks[2], script.ticks[4]):
         assert tick == {**STEP, "evaluation": EVALUATION, "epoch_edge": 5 + 7}
     assert script.evaluation == 3 * EVALUATION
+    assert [raw[6] for raw in script.journal.raw] == [True, False] * 3
     assert script.after == {"optimizer": 1, "other": 5, "evaluation": EVALUATION}
     assert (loop.training.role, loop.held_out.role) == ("training", "evaluation")
 
@@ -69,6 +70,7 @@ def test_a_script_that_never_returns_to_training_mode(script: Script) -> None:
     for tick in (script.ticks[2], script.ticks[4]):
         assert tick == {**STEP, "evaluation": EVALUATION, "epoch_edge": 5 + 7}
     assert script.counts == [[1, 1, 1]] * 6
+    assert [raw[6] for raw in script.journal.raw] == [True, False] * 3
 
 
 @pytest.mark.parametrize("mode", [True, False])

@@ -35,6 +35,7 @@ def test_plain_steps_and_the_edge_of_an_epoch(script: Script) -> None:
     assert script.after == {"optimizer": 1, "other": 5 + 11 + 100}, "no epoch follows the last one"
     assert script.counts == [[1, 1, 1]] * 4
     assert set(script.rules) == {"optimizer"}
+    assert [raw[6] for raw in script.journal.raw] == [True, False, True, False]
     assert loader.role == "training"
 
 
