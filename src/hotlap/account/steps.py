@@ -99,7 +99,8 @@ def _device(process: Process, steps: Steps, missing: Missing) -> dict[str, Part]
     if on_host(process):
         missing.note("device time", "no CUDA device was used")
     else:
-        missing.note("device time", "no timing event of the device was resolved")
+        because = process.facts.get("device_clock")
+        missing.note("device time", because or "no timing event of the device was resolved")
     return {}
 
 
