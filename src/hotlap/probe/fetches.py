@@ -79,6 +79,20 @@ def _open(path: str) -> int | None:
         return None
 
 
+def _difference(after: int | None, before: int | None) -> int | None:
+    return None if after is None or before is None else after - before
+
+
+def _within(wall: int, cpu: int, waited: int | None) -> tuple[int, int | None]:
+    """Return CPU time and the wait for a core, as far as they fit into the wall time.
+
+    The clocks cannot be read at one instant: a thread that loses its core between two of them has
+    waited, but not in the time that is measured.
+    """
+    cpu = min(cpu, wall)
+    return cpu, None if waited is None else min(waited, wall - cpu)
+
+
 class Fetch:
     """One batch in preparation."""
 
@@ -88,8 +102,8 @@ class Fetch:
         self.collate_wall = 0
         self.collate_cpu = 0
         self.collate_runqueue = 0
-        self.queue = files.runqueue_ns()
         self.io = files.io_bytes()
+        self.queue = files.runqueue_ns()
         self.cpu = thread_time_ns()
         self.wall = perf_counter_ns()
 
@@ -166,14 +180,14 @@ class Fetches:
         if identity is None:
             return
         took = wall - fetch.wall
-        waited = None if queue is None or fetch.queue is None else queue - fetch.queue
+        cpu, waited = _within(took, cpu, _difference(queue, fetch.queue))
         indices = subject[1] if len(subject) > 1 else None
         one = {
             "samples": len(indices) if isinstance(indices, (list, tuple)) else None,
             "wall_ns": took,
             "cpu_ns": cpu,
             "runqueue_ns": waited,
-            "blocked_ns": max(0, took - cpu - (waited or 0)),
+            "blocked_ns": took - cpu - (waited or 0),
             "collate_ns": fetch.collate_wall,
             "collate_cpu_ns": fetch.collate_cpu,
             "collate_runqueue_ns": None if waited is None else fetch.collate_runqueue,
@@ -205,11 +219,12 @@ class Fetches:
         if begun is None or fetch is None or self._files is None:
             return
         queue, cpu, wall = begun
-        fetch.collate_wall += perf_counter_ns() - wall
-        fetch.collate_cpu += thread_time_ns() - cpu
-        after = self._files.runqueue_ns()
-        if queue is not None and after is not None:
-            fetch.collate_runqueue += after - queue
+        took = perf_counter_ns() - wall
+        spent = thread_time_ns() - cpu
+        spent, waited = _within(took, spent, _difference(self._files.runqueue_ns(), queue))
+        fetch.collate_wall += took
+        fetch.collate_cpu += spent
+        fetch.collate_runqueue += waited or 0
 
     def clock_begins(self, _: Any) -> int:
         """Start the clock of a hand-over."""
