@@ -58,6 +58,7 @@ def main():
     parser = script_log.arguments(__doc__, cpu=3, host=1)
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--context", choices=["fork", "spawn"], default="fork")
     parser.add_argument("--view", help="folder for the workers' own view")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -70,7 +71,7 @@ def main():
         shuffle=True,
         num_workers=args.workers,
         collate_fn=Collate(view),
-        multiprocessing_context="fork" if args.workers else None,
+        multiprocessing_context=args.context if args.workers else None,
         persistent_workers=args.workers > 0,
     )
     model = nn.Sequential(nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 1))

@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--mib", type=float, default=2)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--context", choices=["fork", "spawn"], default="fork")
     parser.add_argument("--view", help="folder for the workers' own view")
     args = parser.parse_args()
     size = int(args.mib * 2**20)
@@ -111,7 +112,7 @@ def main():
         shuffle=True,
         num_workers=args.workers,
         collate_fn=Collate(data, view),
-        multiprocessing_context="fork" if args.workers else None,
+        multiprocessing_context=args.context if args.workers else None,
         persistent_workers=args.workers > 0,
     )
     model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
