@@ -275,6 +275,8 @@ class Timeline:
         if stretch is not None:
             accounts = [a + b for a, b in zip(accounts, stretch.accounts, strict=True)]
             stretch.counts = [0, 0, 0]
+            if stretch.split is not None:
+                stretch.split.counts = [0, 0, 0]
         self.counts = [0, 0, 0]
         self._mark = (now, accounts)
         self._mark_forwards = by_forward
