@@ -41,7 +41,7 @@ class Style:
 
     groups: step phases that can only be told together. steps: None as many as the script says.
     roles: data set and role of every loader that gave batches. edge: run phases of the script
-    that are the edges of epochs. early: batches that a library fetches before the first step.
+    that are the edges of epochs.
     """
 
     words: tuple[str, ...]
@@ -51,7 +51,6 @@ class Style:
     ticks_per_step: float = 1.0
     steps: int | None = None
     edge: tuple[str, ...] = ("epoch_edge",)
-    early: int = 0
 
     def __str__(self) -> str:
         return "_".join(word.removesuffix(".py").strip("-") for word in self.words)
@@ -86,9 +85,7 @@ STYLES = (
     Style(("contexts.py", "--context", "forkserver", "--plant", "cpu=1"), training("Waves")),
     Style(("styles_pkg.train",), training("Shapes")),
     Style(("chdir_mp.py",), training("Parts")),
-    Style(
-        ("lightning_style.py",), (("TrainPoints", "training"), ("Points", "evaluation")), early=2
-    ),
+    Style(("lightning_style.py",), (("TrainPoints", "training"), ("Points", "evaluation"))),
     # accelerate's wrapper of the optimizer is host code to us and the optimizer to the script.
     Style(
         ("hf_trainer.py",),
@@ -175,7 +172,7 @@ def test_loaders_have_their_roles_and_batches(style: Style) -> None:
     assert [(one.dataset, one.role) for one in used] == list(style.roles)
     if style.roles:
         batches = sum(window.batches for window in run.process.windows)
-        assert 0 <= run.log["batches"] - batches <= style.early
+        assert batches == run.log["batches"]
 
 
 @each_style
