@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from _thread import get_ident
+from time import thread_time_ns
 from typing import Any
 
 from hotlap.probe.ledger import OPTIMIZER, OTHER, Ledger
@@ -51,8 +52,11 @@ class Optimizers:
         if not token:
             return
         self._open.pop(id(optimizer), None)
+        # A system call, at which a busy kernel likes to take the core away: while the phase is
+        # still open, so that the wait is booked where the user's line sees it.
+        cpu_ns = thread_time_ns()
         self._ledger.leave(token)
-        self._timeline.tick(BY_OPTIMIZER, self._ordinal(optimizer))
+        self._timeline.tick(BY_OPTIMIZER, self._ordinal(optimizer), cpu_ns)
 
     def zero_begins(self, _optimizer: Any) -> int:
         """Gradients are cleared: part of the optimizer's phase."""

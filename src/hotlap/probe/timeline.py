@@ -234,12 +234,17 @@ class Timeline:
         self._trains_in_eval.discard(key)
         self._helpers.pop(key, None)
 
-    def tick(self, rank: int, optimizer: int = -1) -> None:
-        """End a step, unless a higher rule has been seen. rank: index into ``RULES``."""
+    def tick(self, rank: int, optimizer: int = -1, cpu_ns: int | None = None) -> None:
+        """End a step, unless a higher rule has been seen.
+
+        rank: index into ``RULES``. cpu_ns: the thread's CPU time, if it was read just now.
+        """
         if rank < self.rank:
             return
         self.rank = rank
         self._close(trained=True)
+        if cpu_ns is None:
+            cpu_ns = thread_time_ns()
         now = self.ledger.settle()
         if self.ticks == 0:
             at, accounts = self._mark or (now, list(self.main))
@@ -248,9 +253,7 @@ class Timeline:
             self.journal.first_step(at, accounts, self._cpu_ns)
         self._base = tuple(self.main)
         self.ticks += 1
-        self.journal.tick(
-            (now, rank, optimizer, self._base, self.counts, thread_time_ns(), self.epoch_first)
-        )
+        self.journal.tick((now, rank, optimizer, self._base, self.counts, cpu_ns, self.epoch_first))
         self.counts = [0, 0, 0]
         self.epoch_first = False
 

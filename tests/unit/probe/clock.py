@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-MODULES = ("ledger", "timeline", "journal", "touches")
+MODULES = ("ledger", "timeline", "journal", "optimizers", "touches")
 
 
 class Clock:
