@@ -38,19 +38,25 @@ COLUMNS: Final = (
 )
 _SECOND: Final = 1_000_000_000
 _PARTS: Final = len(STEP_PHASES)
+_TOGETHER: Final = 64
+"""Ticks that are kept before they are digested."""
+
+
+Raw = tuple[int, int, int, tuple[int, ...], list[int], int, bool]
+"""A tick as the timeline gives it: instant, rank of its rule, optimizer, accounts so far,
+counts since the last tick, CPU time of the thread so far, first batch of an epoch."""
 
 
 class Window:
     """The ticks of a stretch of time, summed."""
 
     __slots__ = (
-        "accounts",
+        "_base",
+        "_last",
         "before_forward_ns",
         "begin_ns",
         "by_optimizer",
         "counts",
-        "cpu_ns",
-        "end_ns",
         "first_tick",
         "histogram",
         "rule",
@@ -58,31 +64,34 @@ class Window:
         "ticks",
     )
 
-    def __init__(self, first_tick: int, begin_ns: int, rule: str) -> None:
+    def __init__(self, first_tick: int, begin_ns: int, rule: str, base: Raw) -> None:
         self.first_tick = first_tick
         self.begin_ns = begin_ns
-        self.end_ns = begin_ns
         self.rule = rule
         self.ticks = 0
         self.steps = 0
-        self.cpu_ns = 0
         self.before_forward_ns = 0
         self.by_optimizer: dict[int, int] = {}
         self.histogram: dict[int, int] = {}
-        self.accounts = [0] * WIDTH
         self.counts = [0, 0, 0]
+        self._base = base
+        self._last = base
 
-    def add(
-        self, now: int, optimizer: int, deltas: list[int], counts: list[int], cpu_ns: int
-    ) -> None:
-        """Add one tick."""
+    @property
+    def end_ns(self) -> int:
+        """The instant of the last tick."""
+        return self._last[0] if self.ticks else self.begin_ns
+
+    def add(self, raw: Raw) -> None:
+        """Add one tick. What it has so far is cumulative, so the last one has the sums."""
         self.ticks += 1
-        self.end_ns = now
-        self.cpu_ns += cpu_ns
-        for index, value in enumerate(deltas):
-            self.accounts[index] += value
-        for index, value in enumerate(counts):
-            self.counts[index] += value
+        self._last = raw
+        batches, forwards, backwards = raw[4]
+        counts = self.counts
+        counts[0] += batches
+        counts[1] += forwards
+        counts[2] += backwards
+        optimizer = raw[2]
         self.by_optimizer[optimizer] = self.by_optimizer.get(optimizer, 0) + 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,18 +106,13 @@ class Window:
             "rule": self.rule,
             "by_optimizer": self.by_optimizer,
             "histogram": self.histogram,
-            "accounts": self.accounts,
+            "accounts": _differences(self._last[3], self._base[3]),
             "batches": batches,
             "forwards": forwards,
             "backwards": backwards,
-            "cpu_ns": self.cpu_ns,
+            "cpu_ns": self._last[5] - self._base[5],
             "before_forward_ns": self.before_forward_ns,
         }
-
-
-Raw = tuple[int, int, int, tuple[int, ...], list[int], int, bool]
-"""A tick as the timeline gives it: instant, rank of its rule, optimizer, accounts so far,
-counts since the last tick, CPU time of the thread so far, first batch of an epoch."""
 
 
 class Journal:
@@ -125,11 +129,11 @@ class Journal:
         self.begun_ns = perf_counter_ns()
         self.before_forward_ns = 0
         self._raw: list[Raw] = []
-        self._base: tuple[int, ...] = (0,) * WIDTH
-        self._base_cpu_ns = 0
+        self._base: Raw = (0, 0, -1, (0,) * WIDTH, [0, 0, 0], 0, False)
+        self._wall_ns = 0
         self._number = 0
         self._detail: list[tuple[int, ...]] = []
-        self._ring: deque[tuple[int, ...]] = deque(maxlen=EXCERPT)
+        self._ring: deque[tuple[int, Raw, Raw]] = deque(maxlen=EXCERPT)
         self._last_written = 0
         self._excerpts = 0
         self._until_excerpt = 0
@@ -150,8 +154,8 @@ class Journal:
         """Note where the first step began and what had been booked until then."""
         self.recording.add(frames.encode_json("frst", {"at_ns": at_ns, "accounts": accounts}))
         self._window_begin_ns = at_ns
-        self._base = tuple(accounts)
-        self._base_cpu_ns = cpu_ns
+        self._base = (at_ns, 0, -1, tuple(accounts), [0, 0, 0], cpu_ns, False)
+        self._wall_ns = sum(accounts[:_PARTS])
 
     def loader_trains(self, loader: Any) -> None:
         """Note that a loader feeds backward passes."""
@@ -160,7 +164,10 @@ class Journal:
 
     def tick(self, raw: Raw) -> None:
         """Take in one tick. Cost: below 1 us, and a flush once a second."""
-        self._raw.append(raw)
+        kept = self._raw
+        kept.append(raw)
+        if len(kept) >= _TOGETHER:
+            self._digest_kept()
         if raw[0] >= self._next_flush_ns:
             self.flush(raw[0])
 
@@ -170,9 +177,7 @@ class Journal:
         """Digest what has gathered and write it; tables at intervals that grow with the run."""
         self._next_flush_ns = now + _SECOND
         age = now - self.begun_ns
-        for raw in self._raw:
-            self._digest(raw)
-        self._raw.clear()
+        self._digest_kept()
         if now < self._next_write_ns:
             return
         if self._detail:
@@ -208,31 +213,35 @@ class Journal:
         )
         self.recording.flush()
 
+    def _digest_kept(self) -> None:
+        """Digest what is kept: together, since code that runs once a step is never warm."""
+        for raw in self._raw:
+            self._digest(raw)
+        self._raw.clear()
+
     def _digest(self, raw: Raw) -> None:
-        """Turn a tick into a row of differences, keep it in detail, and add it up."""
-        now, rank, optimizer, accounts, counts, cpu_ns, epoch_first = raw
+        """Keep a tick in detail while there is room, and add it up."""
         self._number += 1
-        deltas = [a - b for a, b in zip(accounts, self._base, strict=True)]
-        spent = cpu_ns - self._base_cpu_ns
-        self._base, self._base_cpu_ns = accounts, cpu_ns
-        row = (self._number, now, rank, optimizer, *deltas, *counts, spent, int(epoch_first))
+        base, self._base = self._base, raw
         if self._number <= DETAIL:
-            self._detail.append(row)
+            self._detail.append(_row(self._number, raw, base))
             self._last_written = self._number
         else:
-            self._ring.append(row)
+            self._ring.append((self._number, raw, base))
             if self._until_excerpt:
                 self._until_excerpt -= 1
                 if not self._until_excerpt:
                     self._write_excerpt()
-        rule = RULES[rank]
+        rule = RULES[raw[1]]
         window = self._window
         if window is None or window.rule != rule:
             self._end_window()
-            window = self._window = Window(self._number, self._window_begin_ns, rule)
-        window.add(now, optimizer, deltas, counts, spent)
-        self._step_ns += sum(deltas[:_PARTS])
-        if rule != "optimizer" or self._cycle.closes(optimizer):
+            window = self._window = Window(self._number, self._window_begin_ns, rule, base)
+        window.add(raw)
+        wall = sum(raw[3][:_PARTS])
+        self._step_ns += wall - self._wall_ns
+        self._wall_ns = wall
+        if rule != "optimizer" or self._cycle.closes(raw[2]):
             self._end_step(window)
 
     def _end_step(self, window: Window) -> None:
@@ -267,7 +276,7 @@ class Journal:
             self._apart.clear()
 
     def _write_excerpt(self) -> None:
-        rows = [row for row in self._ring if row[0] > self._last_written]
+        rows = [_row(*kept) for kept in self._ring if kept[0] > self._last_written]
         if rows and self._excerpts < EXCERPTS:
             self._excerpts += 1
             self._last_written = rows[-1][0]
@@ -286,3 +295,14 @@ class Journal:
             self._apart.clear()
         self._window_begin_ns = window.end_ns
         self._window = None
+
+
+def _differences(after: tuple[int, ...], before: tuple[int, ...]) -> list[int]:
+    return [a - b for a, b in zip(after, before, strict=True)]
+
+
+def _row(number: int, raw: Raw, base: Raw) -> tuple[int, ...]:
+    """Return a tick as it stands in a table: differences to the tick before it."""
+    now, rank, optimizer, accounts, counts, cpu_ns, epoch_first = raw
+    since = _differences(accounts, base[3])
+    return (number, now, rank, optimizer, *since, *counts, cpu_ns - base[5], int(epoch_first))

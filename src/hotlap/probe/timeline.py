@@ -144,7 +144,8 @@ class Timeline:
         stretch = self.stretch
         if self.at_edge and trains:
             self._leave_edge()
-        if not self.counts[1] and stretch is None and self.ticks:
+        if not self.counts[0] and not self.counts[1] and stretch is None and self.ticks:
+            # Only where no loader gave a batch: there it says where batches may come from.
             self.ledger.settle()
             self.journal.before_forward_ns += self.main[OTHER] - self._base[OTHER]
         if stretch is not None and stretch.trailing and trains:

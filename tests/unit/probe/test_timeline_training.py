@@ -301,8 +301,8 @@ def test_the_cpu_time_of_the_first_step_begins_with_it(script: Script) -> None:
     first = script.journal.first
     assert first is not None
     # The clock of the test stands for both clocks: CPU time is wall time.
-    assert script.journal._base_cpu_ns == first[0]
-    assert script.journal.raw[0][5] - script.journal._base_cpu_ns == sum(script.ticks[0].values())
+    assert script.journal._base[5] == first[0]
+    assert script.journal.raw[0][5] - script.journal._base[5] == sum(script.ticks[0].values())
 
 
 def test_the_cpu_time_of_another_thread_is_not_taken_for_this_ones(script: Script) -> None:
@@ -313,7 +313,7 @@ def test_the_cpu_time_of_another_thread_is_not_taken_for_this_ones(script: Scrip
     script.ledger.thread = trains_elsewhere + 1  # from here on: what a switch looks like
     script.timeline.tick(3, 0)
     del net, optimizer
-    assert script.journal.raw[0][5] - script.journal._base_cpu_ns == 0
+    assert script.journal.raw[0][5] - script.journal._base[5] == 0
 
 
 def test_a_model_that_is_gone_is_forgotten(script: Script) -> None:
