@@ -250,7 +250,7 @@ class Timeline:
         if self.ticks == 0:
             at, accounts = self._mark or (now, list(self.main))
             if self._mark is None or self._cpu_thread != self.ledger.thread:
-                self._cpu_ns = thread_time_ns()  # a thread's clock says nothing about another
+                self._cpu_ns = cpu_ns  # a thread's clock says nothing about another
             self.journal.first_step(at, accounts, self._cpu_ns)
         self._base = tuple(self.main)
         self.ticks += 1
