@@ -134,7 +134,7 @@ def test_a_thread_that_prefetches_is_not_the_loop() -> None:
 def test_writes_are_told_with_their_lines() -> None:
     run = measured("chatty.py")
     lines, steps = run.log["lines"], run.log["expected_steps"]
-    written = [one for one in run.process.touches if one.family == "logging"]
+    written = [one for one in run.process.touches if one.kind in ("stdout", "logging")]
     assert all(one.place is not None and one.place.file == "chatty.py" for one in written)
     records = [one.count for one in written if one.kind == "logging"]
     assert records == [lines * steps]

@@ -27,7 +27,7 @@ class Waves(Dataset):
         until = time.thread_time_ns() + self.ms * 1e6
         x = torch.linspace(0, i * 0.01, 32)
         while time.thread_time_ns() < until:
-            x = x.sin().asin().clamp(-1, 1)
+            x.sin().asin().clamp(-1, 1)
         return x, torch.tensor([(i % 7) / 7])
 
 
