@@ -135,7 +135,7 @@ def test_writes_are_told_with_their_lines() -> None:
     run = measured("chatty.py")
     lines, steps = run.log["lines"], run.log["expected_steps"]
     written = [one for one in run.process.touches if one.kind in ("stdout", "logging")]
-    assert all(one.place is not None and one.place.file == "chatty.py" for one in written)
+    assert all(one.place and one.place.file.endswith("chatty.py") for one in written)
     records = [one.count for one in written if one.kind == "logging"]
     assert records == [lines * steps]
     most = max(written, key=lambda one: one.count)
