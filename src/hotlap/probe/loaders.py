@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 import weakref
 from _thread import get_ident
+from collections import deque
+from time import perf_counter_ns
 from typing import Any
 
 from hotlap.probe.journal import Journal
 from hotlap.probe.ledger import BACKWARD, DATA_WAIT, EPOCH_EDGE, Ledger
 from hotlap.probe.places import Places
-from hotlap.probe.timeline import Timeline
+from hotlap.probe.timeline import BY_LOADER, Timeline
 from hotlap.runs import frames
 from hotlap.sites.hub import Hub
 
 _SEEDS_KEPT = 64
+_WRITTEN = 50
 
 
 class KnownLoader:
@@ -45,27 +48,37 @@ class KnownLoader:
 
 def _facts(loader: Any) -> dict[str, Any]:
     dataset = loader.dataset
-    iterable = not hasattr(type(dataset), "__getitem__") and hasattr(type(dataset), "__iter__")
+    iterable = isinstance(dataset, sys.modules["torch"].utils.data.IterableDataset)
     batch_size = loader.batch_size
     if batch_size is None:
         batch_size = getattr(loader.batch_sampler, "batch_size", None)
-    length = None
-    if not iterable:
-        # Of an IterableDataset the length may be costly, wrong or missing: not asked.
-        try:
-            length = len(loader)
-        except Exception:
-            length = None
     return {
         "dataset": type(dataset).__name__,
         "batch_size": batch_size if isinstance(batch_size, int) else None,
         "workers": loader.num_workers,
-        "length": length,
+        "length": _length(loader),
         "iterable": iterable,
         "pin_memory": bool(loader.pin_memory),
         "prefetch": loader.prefetch_factor,
         "persistent": bool(loader.persistent_workers),
     }
+
+
+def _length(loader: Any) -> int | None:
+    """Return the batches of an epoch where asking runs no code of the user's, else None.
+
+    A ``__len__`` of theirs may be costly, print, or draw the batches once more and with that
+    change the order of the samples.
+    """
+    samplers = "torch.utils.data.sampler"
+    asked = (type(getattr(loader, name, None)) for name in ("sampler", "batch_sampler"))
+    if any(one is not type(None) and one.__module__ != samplers for one in asked):
+        return None
+    data = sys.modules["torch"].utils.data
+    own = getattr(type(loader), "__len__", None) is data.DataLoader.__len__
+    if own and type(loader.dataset) in (list, tuple, range, data.TensorDataset):
+        return len(loader)
+    return None
 
 
 class Loaders:
@@ -78,8 +91,10 @@ class Loaders:
         self._timeline = timeline
         self._journal = journal
         self._places = places
-        self._known: weakref.WeakKeyDictionary[Any, KnownLoader] = weakref.WeakKeyDictionary()
-        self._all: list[KnownLoader] = []
+        # By identity: a loader of the user's own class may be equal to another, or not hashable.
+        self._known: dict[int, tuple[weakref.ref[Any], KnownLoader]] = {}
+        self._latest: deque[KnownLoader] = deque(maxlen=_WRITTEN)
+        self._next = 0
         self._waited_before = 0
         self._announced = False
         self.current: KnownLoader | None = None
@@ -119,7 +134,8 @@ class Loaders:
             return
         known = self._of(loader)
         known.fresh = True
-        iterator.__dict__["_hotlap_loader"] = known
+        if hasattr(iterator, "__dict__"):  # a loader of the user's may give an iterator of theirs
+            iterator.__dict__["_hotlap_loader"] = known
         seed = getattr(iterator, "_base_seed", None)
         if isinstance(seed, int) and seed not in known.base_seeds[-1:]:
             known.base_seeds.append(seed)
@@ -130,23 +146,45 @@ class Loaders:
         ledger = self._ledger
         if ledger.current in (DATA_WAIT, BACKWARD) or ledger.thread != get_ident():
             return 0
-        self.current = iterator.__dict__.get("_hotlap_loader")
-        self._timeline.batch_asked(self.current)
-        token = ledger.enter(DATA_WAIT)
-        self._waited_before = ledger.accounts[DATA_WAIT]
-        return token
+        known = self.current = iterator.__dict__.get("_hotlap_loader")
+        timeline = self._timeline
+        plain = timeline.stretch is None and not timeline.at_edge and timeline.rank > BY_LOADER
+        if not (plain and known is not None and known.trains):
+            timeline.batch_asked(known)
+        # ledger.enter(DATA_WAIT), written out
+        now = perf_counter_ns()
+        accounts = ledger.accounts
+        accounts[ledger.current] += now - ledger.mark
+        ledger.mark = now
+        stack = ledger.stack
+        stack.append(ledger.current)
+        ledger.current = DATA_WAIT
+        self._waited_before = accounts[DATA_WAIT]
+        return len(stack)
 
     def batch_ended(self, token: int, iterator: Any) -> None:
         """The batch is there, or the data is exhausted."""
-        self._ledger.leave(token)
-        known: KnownLoader | None = iterator.__dict__.get("_hotlap_loader")
+        ledger = self._ledger
+        stack = ledger.stack
+        if len(stack) == token:  # ledger.leave(token), written out
+            now = perf_counter_ns()
+            ledger.accounts[ledger.current] += now - ledger.mark
+            ledger.mark = now
+            ledger.current = stack.pop()
+        else:
+            ledger.leave(token)
         self.current = None
         if self._waited_before < 0:
+            return
+        known: KnownLoader | None = iterator.__dict__.get("_hotlap_loader")
+        timeline = self._timeline
+        if known is not None and known.trains and not known.fresh and timeline.stretch is None:
+            timeline.counts[0] += 1
             return
         fresh = known is not None and known.fresh
         if known is not None:
             known.fresh = False
-        self._timeline.batch_given(known, fresh)
+        timeline.batch_given(known, fresh)
 
     def exhausted(self, _iterator: Any) -> int:
         """The last call of an epoch gives no batch: its time belongs to the epoch's edge."""
@@ -162,20 +200,22 @@ class Loaders:
         """In a forked child: the loaders stay known, their roles and this file's are new."""
         self._announced = False
         self.current = None
-        for known in self._all:
+        for _, known in self._known.values():
             known.trains = known.evaluates = known.fresh = False
         self._journal.status.append(self._write)
 
     def _of(self, loader: Any) -> KnownLoader:
-        known = self._known.get(loader)
-        return known if known is not None else self._learn(loader, None)
+        known = self._known.get(id(loader))
+        return known[1] if known is not None else self._learn(loader, None)
 
     def _learn(self, loader: Any, place: dict[str, Any] | None) -> KnownLoader:
-        known = KnownLoader(len(self._all), loader, place)
-        self._known[loader] = known
-        self._all.append(known)
+        known = KnownLoader(self._next, loader, place)
+        self._next += 1
+        key, forget = id(loader), self._known.pop
+        self._known[key] = (weakref.ref(loader, lambda _: forget(key, None)), known)
+        self._latest.append(known)
         return known
 
     def _write(self) -> None:
-        for known in self._all[-50:]:
+        for known in self._latest:
             self._journal.recording.add(frames.encode_json("load", known.to_dict()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
+from time import perf_counter_ns
 from typing import Any
 
 from hotlap.probe.ledger import BACKWARD, COMPILE, DATA_WAIT, FORWARD, Ledger
@@ -29,14 +30,37 @@ class Models:
     def forward_begins(self, module: Any) -> int:
         """An outermost forward pass begins; one inside backward is recomputation, part of it."""
         ledger = self._ledger
-        if ledger.current in (BACKWARD, DATA_WAIT, COMPILE) or ledger.thread != get_ident():
+        timeline = self._timeline
+        current = ledger.current
+        if current in (BACKWARD, DATA_WAIT, COMPILE) or ledger.thread != get_ident():
             return 0
-        self._timeline.forward(module, self._grad_enabled())
-        return ledger.enter(FORWARD)
+        grad = self._grad_enabled()
+        plain = timeline.stretch is None and not timeline.at_edge and timeline.counts[0]
+        if grad and plain and id(module) in timeline.roots and module.training and timeline.ticks:
+            timeline.totals[1] += 1
+            timeline.counts[1] += 1
+        else:
+            timeline.forward(module, grad)
+        # ledger.enter(FORWARD), written out
+        now = perf_counter_ns()
+        ledger.accounts[ledger.current] += now - ledger.mark
+        ledger.mark = now
+        stack = ledger.stack
+        stack.append(ledger.current)
+        ledger.current = FORWARD
+        return len(stack)
 
     def forward_ended(self, token: int, _module: Any) -> None:
         """It has returned."""
-        self._ledger.leave(token)
+        ledger = self._ledger
+        stack = ledger.stack
+        if token and len(stack) == token:  # ledger.leave(token), written out
+            now = perf_counter_ns()
+            ledger.accounts[ledger.current] += now - ledger.mark
+            ledger.mark = now
+            ledger.current = stack.pop()
+        else:
+            ledger.leave(token)
         if self._timeline.stretch is not None:
             self._timeline.forward_ended()
 
@@ -53,15 +77,36 @@ class Models:
         One inside compilation is the compiler's own, which traces a backward pass and runs none.
         """
         ledger = self._ledger
-        if ledger.current in (BACKWARD, COMPILE) or ledger.thread != get_ident():
+        timeline = self._timeline
+        current = ledger.current
+        if current in (BACKWARD, COMPILE) or ledger.thread != get_ident():
             return 0
-        self._timeline.backward()
-        return ledger.enter(BACKWARD)
+        if timeline.stretch is not None or timeline.at_edge or timeline.fetched or timeline.pending:
+            timeline.backward()
+        else:
+            timeline.totals[2] += 1
+            timeline.counts[2] += 1
+        # ledger.enter(BACKWARD), written out
+        now = perf_counter_ns()
+        ledger.accounts[ledger.current] += now - ledger.mark
+        ledger.mark = now
+        stack = ledger.stack
+        stack.append(ledger.current)
+        ledger.current = BACKWARD
+        return len(stack)
 
     def backward_ended(self, token: int, _: Any) -> None:
         """It has returned."""
         if token:
-            self._ledger.leave(token)
+            ledger = self._ledger
+            stack = ledger.stack
+            if len(stack) == token:  # ledger.leave(token), written out
+                now = perf_counter_ns()
+                ledger.accounts[ledger.current] += now - ledger.mark
+                ledger.mark = now
+                ledger.current = stack.pop()
+            else:
+                ledger.leave(token)
             if self._timeline.rank <= BY_BACKWARD:
                 self._timeline.backward_ended()
 

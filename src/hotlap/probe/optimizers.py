@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from _thread import get_ident
-from time import thread_time_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 from hotlap.probe.ledger import OPTIMIZER, OTHER, Ledger
@@ -43,20 +43,32 @@ class Optimizers:
                 ledger.leave(stale)
             if ledger.inside(OPTIMIZER):
                 return 0
-        token = ledger.enter(OPTIMIZER)
-        self._open[id(optimizer)] = token
+        # ledger.enter(OPTIMIZER), written out
+        now = perf_counter_ns()
+        ledger.accounts[ledger.current] += now - ledger.mark
+        ledger.mark = now
+        stack = ledger.stack
+        stack.append(ledger.current)
+        ledger.current = OPTIMIZER
+        token = self._open[id(optimizer)] = len(stack)
         return token
 
     def step_ended(self, token: int, optimizer: Any) -> None:
         """It has stepped: a tick."""
         if not token:
             return
-        self._open.pop(id(optimizer), None)
+        key = id(optimizer)
+        self._open.pop(key, None)
         # A system call, at which a busy kernel likes to take the core away: while the phase is
         # still open, so that the wait is booked where the user's line sees it.
         cpu_ns = thread_time_ns()
         self._ledger.leave(token)
-        self._timeline.tick(BY_OPTIMIZER, self._ordinal(optimizer), cpu_ns)
+        known = self._ordinals.get(key)
+        if known is None or known[1]() is not optimizer:
+            ordinal = self._ordinal(optimizer)
+        else:
+            ordinal = known[0]
+        self._timeline.tick(BY_OPTIMIZER, ordinal, cpu_ns)
 
     def zero_begins(self, _optimizer: Any) -> int:
         """Gradients are cleared: part of the optimizer's phase."""
@@ -70,10 +82,7 @@ class Optimizers:
         self._ledger.leave(token)
 
     def _ordinal(self, optimizer: Any) -> int:
-        key = id(optimizer)
-        known = self._ordinals.get(key)
-        if known is not None and known[1]() is optimizer:
-            return known[0]
-        self._ordinals[key] = (self._next, weakref.ref(optimizer))
+        """Return the next number, for an optimizer that has not stepped before."""
+        self._ordinals[id(optimizer)] = (self._next, weakref.ref(optimizer))
         self._next += 1
         return self._next - 1

@@ -9,7 +9,7 @@ See docs/concepts/steps.md for the rules and their reasons.
 from __future__ import annotations
 
 import weakref
-from time import thread_time_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import Any, Final
 
 from hotlap.probe.journal import RULES, Journal
@@ -48,8 +48,8 @@ class Timeline:
         self._base: tuple[int, ...] = (0,) * WIDTH
         self._mark: tuple[int, list[int]] | None = None
         self._mark_forwards = False
-        self._roots: dict[int, weakref.ref[Any]] = {}
-        self._pending: list[Any] = []
+        self.roots: dict[int, weakref.ref[Any]] = {}
+        self.pending: list[Any] = []
         self._trains_in_eval: set[int] = set()
         self._helpers: dict[int, int] = {}
         self._cpu_ns, self._cpu_thread = 0, self.ledger.thread
@@ -163,8 +163,8 @@ class Timeline:
             stretch.passes = 1
         self.totals[1] += 1
         (self.counts if stretch is None else stretch.counts)[1] += 1
-        if grad and (key not in self._roots or not trains) and len(self._pending) < 256:
-            self._pending.append(weakref.ref(module))
+        if grad and (key not in self.roots or not trains) and len(self.pending) < 256:
+            self.pending.append(weakref.ref(module))
         if grad and self.ticks == 0 and self._mark is None:
             self._set_mark(by_forward=True)
 
@@ -195,7 +195,7 @@ class Timeline:
             self._split(stretch, by_loader=False)
 
     def _holds_root(self, module: Any) -> bool:
-        roots = self._roots
+        roots = self.roots
         return bool(roots) and any(id(one) in roots for one in module.modules())
 
     # -- training --------------------------------------------------------------------------
@@ -211,11 +211,11 @@ class Timeline:
             if not loader.trains:
                 self.journal.loader_trains(loader)
         self.fetched.clear()
-        for reference in self._pending:
+        for reference in self.pending:
             module = reference()
             if module is not None:
                 self._learn_root(module)
-        self._pending.clear()
+        self.pending.clear()
 
     def backward_ended(self) -> None:
         """A backward pass has returned; without loader and optimizer it ends a step."""
@@ -224,14 +224,14 @@ class Timeline:
 
     def _learn_root(self, module: Any) -> None:
         key = id(module)
-        roots = self._roots
+        roots = self.roots
         if key not in roots:
             roots[key] = weakref.ref(module, lambda _: self._forget(key))
         if not _in_training(module):
             self._trains_in_eval.add(key)
 
     def _forget(self, key: int) -> None:
-        self._roots.pop(key, None)
+        self.roots.pop(key, None)
         self._trains_in_eval.discard(key)
         self._helpers.pop(key, None)
 
@@ -243,10 +243,14 @@ class Timeline:
         if rank < self.rank:
             return
         self.rank = rank
-        self._close(trained=True)
+        if self.stretch is not None:
+            self._close(trained=True)
         if cpu_ns is None:
             cpu_ns = thread_time_ns()
-        now = self.ledger.settle()
+        ledger = self.ledger  # ledger.settle(), written out
+        now = perf_counter_ns()
+        ledger.accounts[ledger.current] += now - ledger.mark
+        ledger.mark = now
         if self.ticks == 0:
             at, accounts = self._mark or (now, list(self.main))
             if self._mark is None or self._cpu_thread != self.ledger.thread:

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-MODULES = ("ledger", "timeline", "journal", "optimizers", "touches")
+MODULES = ("ledger", "timeline", "journal", "loaders", "models", "optimizers", "touches")
 
 
 class Clock:

@@ -19,6 +19,9 @@ class Story:
         self.told: list[str] = []
         self.stretch = None
         self.rank = 99
+        self.at_edge = False
+        self.counts = [0, 0, 0]
+        self.fetched = ["a loader that is not known to train"]
 
     def forward(self, _module: Any, _grad: bool) -> None:
         self.told.append("forward")

@@ -320,8 +320,8 @@ def test_a_model_that_is_gone_is_forgotten(script: Script) -> None:
     optimizer = Optimizer()
     net = Net(training=False)
     script.train(net, optimizer)
-    assert script.timeline._roots
+    assert script.timeline.roots
     del net
     gc.collect()
-    assert not script.timeline._roots
+    assert not script.timeline.roots
     assert not script.timeline._trains_in_eval, "the next object at this address is another one"
