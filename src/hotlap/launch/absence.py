@@ -175,6 +175,17 @@ def _torch_import_failed(record: Record, exit_code: int | None) -> str | None:
     )
 
 
+def _door_failed(record: Record, _: int | None) -> str | None:
+    """torch was imported, and what we load after it failed."""
+    faults = [str(one["fault"]) for one in record.seen if one.get("fault")]
+    if record.processes or not faults:
+        return None
+    return (
+        f"torch was imported, but hotlap could not start beside it: {faults[0]}. Nothing inside "
+        "was measured, and the training was not disturbed."
+    )
+
+
 def _torch_without_record(record: Record, _: int | None) -> str | None:
     """torch was imported, and still no process recorded itself."""
     if record.processes:
@@ -268,6 +279,7 @@ REASONS: Final[tuple[Callable[[Record, int | None], str | None], ...]] = (
     _nobody_reported,
     _crashed_before_torch,
     _without_torch,
+    _door_failed,
     _torch_import_failed,
     _torch_without_record,
     _only_launcher,

@@ -9,6 +9,7 @@ import functools
 import threading
 from typing import Any
 
+from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
@@ -33,8 +34,14 @@ def install(hub: Hub, patches: Patches) -> None:
 
     @functools.wraps(original)
     def train(self: Any, mode: bool = True) -> Any:
-        if is_compiling() or depth.inside:
+        if is_compiling():
             return original(self, mode)
+        if depth.inside:
+            try:
+                return original(self, mode)
+            except BaseException as error:
+                hide_this_frame(error)
+                raise
         depth.inside = True
         try:
             begin((self, mode))
@@ -42,6 +49,9 @@ def install(hub: Hub, patches: Patches) -> None:
             fail(error)
         try:
             return original(self, mode)
+        except BaseException as error:
+            hide_this_frame(error)
+            raise
         finally:
             depth.inside = False
 

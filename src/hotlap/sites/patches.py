@@ -25,16 +25,20 @@ class Patches:
         return (id(owner), name) in self._set
 
     def codes(self) -> set[CodeType]:
-        """Return the code of every function that was put in place of another."""
+        """Return the code of every function of ours that runs within the user's calls."""
         return self._codes
+
+    def code(self, function: Any) -> None:
+        """Add the code of a function of ours that runs within the user's calls."""
+        code = getattr(function, "__code__", None)
+        if code is not None:
+            self._codes.add(code)
 
     def set(self, site: str, owner: Any, name: str, value: Any) -> None:
         """Replace ``owner.name``; raises what ``setattr`` raises."""
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
-        code = getattr(getattr(value, "__func__", value), "__code__", None)
-        if code is not None:
-            self._codes.add(code)
+        self.code(getattr(value, "__func__", value))
         self._set.add((id(owner), name))
 
         def undo() -> None:

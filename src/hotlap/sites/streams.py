@@ -24,9 +24,11 @@ def install(hub: Hub, patches: Patches) -> None:
     channel = hub.channel("write")
     for kind in ("stdout", "stderr"):
         stream = getattr(sys, kind)
-        if stream is not None and hasattr(stream, "__dict__"):
+        if stream is not None and _takes_attributes(stream):
             _shadow(stream, kind, channel, patches)
-    handle = around(logging.Handler.handle, channel, _constant("logging"))
+    handle: Any = around(logging.Handler.handle, channel, _constant("logging"))
+    # When a handler fails, logging shows the stack from the first file that is not its own.
+    handle.__code__ = handle.__code__.replace(co_filename=logging.__file__)
     patches.set("write", logging.Handler, "handle", handle)
 
 
@@ -38,6 +40,15 @@ def _shadow(stream: Any, kind: str, channel: Channel, patches: Patches) -> None:
             )
         except (AttributeError, TypeError):
             return  # a stream of the user's own making that takes no attributes
+
+
+def _takes_attributes(stream: Any) -> bool:
+    """Tell whether an attribute that is set on a stream is its own.
+
+    A stand-in of the user's may hand it on to the stream below, which would then call itself.
+    """
+    setter: Any = type(stream).__setattr__
+    return setter is object.__setattr__ and isinstance(getattr(stream, "__dict__", None), dict)
 
 
 def _constant(kind: str) -> Any:

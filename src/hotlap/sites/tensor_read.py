@@ -7,6 +7,7 @@ Channel ``tensor_read``: begin's subject = the kind; end's = (kind, type of the 
 from __future__ import annotations
 
 import functools
+from types import MethodType
 from typing import Any
 
 from hotlap.sites.around import hide_this_frame
@@ -27,6 +28,40 @@ KINDS = {
     "__format__": "format",
     "__repr__": "repr",
 }
+WARNS_OF_GRADIENTS = "__float__"
+"""The one in which torch warns of a tensor that requires a gradient."""
+
+
+class _Method:
+    """A method of ``torch.Tensor`` that is told of when it is called on a tensor.
+
+    On the class it stays torch's own: what pickles it, prints it or is handed it by a
+    ``__torch_function__`` notices nothing. Warnings that torch raises inside name the frame that
+    called it; where one is due the call goes there directly and is not told of.
+    """
+
+    def __init__(self, original: Any, read: Any, torch: Any) -> None:
+        self.__func__ = read
+        self.original = original
+        self._bind = original.__get__
+        self._is_tracing = getattr(torch._C, "_is_tracing", lambda: False)
+        self._torch = torch
+        self._warns = original.__name__ == WARNS_OF_GRADIENTS
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        if tensor is None:
+            return self.original
+        if self._is_tracing() or (self._warns and self._warns_now(tensor)):
+            return self._bind(tensor, owner)
+        return MethodType(self.__func__, tensor)
+
+    def _warns_now(self, tensor: Any) -> bool:
+        """Tell whether torch warns of this tensor's gradient: once in a process, if not always."""
+        with self._torch._C.DisableTorchFunction():
+            if not tensor.requires_grad:
+                return False
+        self._warns = self._torch.is_warn_always_enabled()
+        return True
 
 
 def install(hub: Hub, patches: Patches) -> None:
@@ -34,8 +69,11 @@ def install(hub: Hub, patches: Patches) -> None:
     import torch
 
     for name, kind in KINDS.items():
-        wrapped = _wrap(getattr(torch.Tensor, name), kind, hub, torch)
-        patches.set("tensor_read", torch.Tensor, name, wrapped)
+        original = getattr(torch.Tensor, name)
+        method = _Method(original, _wrap(original, kind, hub, torch), torch)
+        patches.set("tensor_read", torch.Tensor, name, method)
+    patches.code(_Method.__get__)
+    patches.code(_Method._warns_now)
     synchronize = _wrap(torch.cuda.synchronize, "synchronize", hub, torch)
     patches.set("tensor_read", torch.cuda, "synchronize", synchronize)
 

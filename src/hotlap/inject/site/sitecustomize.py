@@ -129,9 +129,15 @@ class _Listener:
 
 
 def _load(package_dir):
+    from importlib.machinery import PathFinder
     from importlib.util import module_from_spec, spec_from_file_location
 
-    if "hotlap" in sys.modules:
+    there = sys.modules.get("hotlap")
+    known = getattr(there, "__spec__", None) or PathFinder.find_spec("hotlap", sys.path)
+    if known is not None and known.origin and not _is_hotlap(known.origin):
+        # Under that name the script would get ours in place of its own.
+        raise ImportError("a module of the script's own has the name hotlap: " + known.origin)
+    if there is not None:
         return
     spec = spec_from_file_location(
         "hotlap",
@@ -141,6 +147,12 @@ def _load(package_dir):
     module = module_from_spec(spec)
     sys.modules["hotlap"] = module
     spec.loader.exec_module(module)
+
+
+def _is_hotlap(origin):
+    """Tell whether a package of that name is this one, in whatever environment and version."""
+    inside = os.path.join(os.path.dirname(origin), "inject", "site", "sitecustomize.py")
+    return os.path.basename(origin).startswith("__init__.") and os.path.exists(inside)
 
 
 def _note(handoff, entry):
