@@ -68,6 +68,8 @@ STYLES = (
     Style(("gan.py",), training("Circle"), ticks_per_step=2),
     Style(("gan_critic.py",), training("Moons"), ticks_per_step=6),
     Style(("lbfgs.py",), training("Regression")),
+    # The script's clock sees one statement, in which the gradients' hooks step the optimizers.
+    Style(("optimizer_in_backward.py",), training("Points"), together("backward", "optimizer")),
     Style(("iterable.py",), training("Lines")),
     # No loader is visible: making a batch is host code. A first backward without any loader
     # counts as the end of a step until an optimizer has stepped.

@@ -107,8 +107,9 @@ class Models:
                 ledger.current = stack.pop()
             else:
                 ledger.leave(token)
-            if self._timeline.rank <= BY_BACKWARD:
-                self._timeline.backward_ended()
+            timeline = self._timeline
+            if timeline.rank <= BY_BACKWARD or timeline.stepped_inside:
+                timeline.backward_ended()
 
     def compile_begins(self, _: Any) -> int:
         """Dynamo begins to compile."""

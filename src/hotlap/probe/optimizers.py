@@ -7,7 +7,7 @@ from _thread import get_ident
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
-from hotlap.probe.ledger import OPTIMIZER, OTHER, Ledger
+from hotlap.probe.ledger import BACKWARD, OPTIMIZER, OTHER, Ledger
 from hotlap.probe.timeline import BY_OPTIMIZER, Timeline
 from hotlap.sites.hub import Hub
 
@@ -62,7 +62,13 @@ class Optimizers:
         # A system call, at which a busy kernel likes to take the core away: while the phase is
         # still open, so that the wait is booked where the user's line sees it.
         cpu_ns = thread_time_ns()
-        self._ledger.leave(token)
+        ledger = self._ledger
+        ledger.leave(token)
+        if ledger.stack and ledger.inside(BACKWARD):
+            # One optimizer per layer, stepping as soon as its gradient is there: the step ends
+            # with the backward pass, not with each of them.
+            self._timeline.stepped_inside = True
+            return
         known = self._ordinals.get(key)
         if known is None or known[1]() is not optimizer:
             ordinal = self._ordinal(optimizer)

@@ -45,6 +45,7 @@ class Timeline:
         self.fetched: list[Any] = []
         self.epoch_first = False
         self.at_edge = False
+        self.stepped_inside = False
         self._base: tuple[int, ...] = (0,) * WIDTH
         self._mark: tuple[int, list[int]] | None = None
         self._mark_forwards = False
@@ -218,8 +219,14 @@ class Timeline:
         self.pending.clear()
 
     def backward_ended(self) -> None:
-        """A backward pass has returned; without loader and optimizer it ends a step."""
-        if self.rank <= BY_BACKWARD and not self.counts[0]:
+        """A backward pass has returned; it ends a step if optimizers stepped inside it.
+
+        So it does where there is neither a loader nor an optimizer.
+        """
+        if self.stepped_inside:
+            self.stepped_inside = False
+            self.tick(BY_OPTIMIZER)
+        elif self.rank <= BY_BACKWARD and not self.counts[0]:
             self.tick(BY_BACKWARD)
 
     def _learn_root(self, module: Any) -> None:

@@ -26,7 +26,8 @@ class Tick:
     number: 1-based count of ticks in this process.
     end_ns: monotonic instant of the end.
     rule: what ended it: ``optimizer``, ``explicit``, ``loader`` or ``backward``.
-    optimizer: ordinal of the optimizer that stepped (0-based), -1 under other rules.
+    optimizer: ordinal of the optimizer that stepped (0-based); -1 under other rules, and where
+        optimizers (one per layer) step inside a backward pass.
     accounts: nanoseconds since the previous tick, one per name in ``ACCOUNTS``.
     batches, forwards, backwards: counts since the previous tick.
     cpu_ns: CPU time of the training thread since the previous tick.

@@ -19,7 +19,7 @@ class Story:
         self.told: list[str] = []
         self.stretch = None
         self.rank = 99
-        self.at_edge = False
+        self.at_edge = self.stepped_inside = False
         self.counts = [0, 0, 0]
         self.fetched = ["a loader that is not known to train"]
 
