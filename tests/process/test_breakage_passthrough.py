@@ -155,3 +155,13 @@ def test_a_module_of_the_same_name_stays_the_script_s(order: str, tmp_path: Path
     with_hotlap = ran(tmp_path, *hotlap, "-m", "hotlap", "run", "--quiet", "-o", str(run))
     assert with_hotlap == ran(tmp_path) == (0, b"of the script\n", b"")
     assert "has the name hotlap" in (run / "report.txt").read_text()
+
+
+def test_the_report_is_written_where_the_locale_is_not_utf8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(TRAIN + "train(rows.split(4))\n")
+    for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
+        monkeypatch.setenv(name, value)
+    assert under_hotlap(tmp_path) == (0, b"", b"")
+    assert "Step" in (tmp_path / "run" / "report.txt").read_text(encoding="utf-8")

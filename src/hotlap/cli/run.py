@@ -202,7 +202,9 @@ class _Watch:
         summary = summary_of(record)
         render = startup if at_start else whole
         with contextlib.suppress(OSError):
-            (self.run / layout.REPORT).write_text(render(summary, name=self._name))
+            text = render(summary, name=self._name)
+            # A file's name need not be UTF-8, and the locale's encoding need not take ours.
+            (self.run / layout.REPORT).write_bytes(text.encode("utf-8", "backslashreplace"))
         if self._show and not at_start:
             stream, wanted = sys.stdout, True
         else:
