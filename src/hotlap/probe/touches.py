@@ -53,6 +53,7 @@ class Touches:
     def attach(self, hub: Hub) -> None:
         """Subscribe to the sites whose calls are counted."""
         hub.subscribe("tensor_read", self.read_begins, self.read_ended)
+        hub.channel("tensor_read").unheard = (self._ledger, _QUIET)
         hub.subscribe("tensor_copy", self.copy_begins, self.copy_ended)
         hub.subscribe("write", self.write_begins, self.write_ended)
         hub.subscribe("save", self.save_begins, self.save_ended)

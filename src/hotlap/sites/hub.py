@@ -9,7 +9,7 @@ An exception in a subscriber is ours: the site reports it with ``fail`` and goes
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 Begin = Callable[[Any], Any]
@@ -37,12 +37,15 @@ class Channel:
     they do nothing, so a hook that is still on the stack ends in peace.
     """
 
-    __slots__ = ("_on_fault", "_subscribers", "name", "open", "silence")
+    __slots__ = ("_on_fault", "_subscribers", "name", "open", "silence", "unheard")
 
     def __init__(self, name: str, on_fault: OnFault) -> None:
         self.name = name
         self.open = True
         self.silence: Callable[[], None] | None = None
+        self.unheard: tuple[Any, Container[int]] = (None, ())
+        """Where nobody listens: an object, and values of its ``current`` at which a site that is
+        called by the hundred may pass over us."""
         self._on_fault = on_fault
         self._subscribers: list[tuple[Begin, End]] = []
 

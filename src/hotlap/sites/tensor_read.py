@@ -11,7 +11,7 @@ from types import MethodType
 from typing import Any
 
 from hotlap.sites.around import hide_this_frame
-from hotlap.sites.hub import Hub
+from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.patches import Patches
 from hotlap.sites.tensor_copy import device_type
 
@@ -40,8 +40,9 @@ class _Method:
     called it; where one is due the call goes there directly and is not told of.
     """
 
-    def __init__(self, original: Any, read: Any, torch: Any) -> None:
+    def __init__(self, original: Any, read: Any, torch: Any, channel: Channel) -> None:
         self.__func__ = read
+        self._where, self._unheard = channel.unheard
         self.original = original
         self._bind = original.__get__
         self._is_tracing = getattr(torch._C, "_is_tracing", lambda: False)
@@ -51,6 +52,8 @@ class _Method:
     def __get__(self, tensor: Any, owner: Any = None) -> Any:
         if tensor is None:
             return self.original
+        if self._where is not None and self._where.current in self._unheard:
+            return self._bind(tensor, owner)
         if self._is_tracing() or (self._warns and self._warns_now(tensor)):
             return self._bind(tensor, owner)
         return MethodType(self.__func__, tensor)
@@ -68,9 +71,10 @@ def install(hub: Hub, patches: Patches) -> None:
     """Wrap the reading methods of ``torch.Tensor`` and ``torch.cuda.synchronize``."""
     import torch
 
+    channel = hub.channel("tensor_read")
     for name, kind in KINDS.items():
         original = getattr(torch.Tensor, name)
-        method = _Method(original, _wrap(original, kind, hub, torch), torch)
+        method = _Method(original, _wrap(original, kind, hub, torch), torch, channel)
         patches.set("tensor_read", torch.Tensor, name, method)
     patches.code(_Method.__get__)
     patches.code(_Method._warns_now)
