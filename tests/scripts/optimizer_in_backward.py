@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 
-import script_log
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
+
+import script_log
 
 
 class Points(Dataset):
