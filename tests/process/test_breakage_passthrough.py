@@ -165,3 +165,13 @@ def test_the_report_is_written_where_the_locale_is_not_utf8(
         monkeypatch.setenv(name, value)
     assert under_hotlap(tmp_path) == (0, b"", b"")
     assert "Step" in (tmp_path / "run" / "report.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
+def test_output_that_goes_nowhere_is_said_in_words(stdout: str, tmp_path: Path) -> None:
+    hotlap = f"{sys.executable} -m hotlap"
+    text = f"{hotlap} run --quiet -o run true && {hotlap} report run {stdout}"
+    done = subprocess.run(["sh", "-c", text], cwd=tmp_path, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"hotlap: nothing can be written to stdout (")
+    assert done.stderr.count(b"\n") == 1

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -37,6 +38,7 @@ VERBS: Final[dict[str, Verb]] = {
 """Sorted by name. Each module has a click command called ``command``."""
 
 
+_NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF))
 COMPLETE: Final = "_HOTLAP_COMPLETE"
 """Set by the shell when it asks what may follow; the name is click's for a program ``hotlap``."""
 
@@ -119,6 +121,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _reader_left():
             return DONE
+        if why := _no_room_for_output(error):
+            click.echo(f"hotlap: nothing can be written to stdout ({why})", err=True)
+            return WrongUse.exit_code
         click.echo(traceback.format_exc(), err=True, nl=False)
         click.echo("hotlap: this is a fault of hotlap itself, shown above", err=True)
         return OurFault.exit_code
@@ -152,6 +157,21 @@ def _reader_left() -> bool:
     watcher.register(output, 0)
     if not any(events & select.POLLERR for _, events in watcher.poll(0)):
         return False
-    # The interpreter flushes stdout once more at exit: give it somewhere to write.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    _write_nowhere()
     return True
+
+
+def _no_room_for_output(error: Exception) -> str | None:
+    """Return in words why stdout took no output (closed, full disk), None when it is not that."""
+    if sys.stdout is None:
+        return "it is closed"
+    # A file that was opened by name is not stdout.
+    if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+        _write_nowhere()
+        return error.strerror
+    return None
+
+
+def _write_nowhere() -> None:
+    """Give stdout somewhere to write: the interpreter flushes it once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -77,7 +77,7 @@ def size_of(words: str) -> int:
 
     Raises WrongUse when the words are no size.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", words.upper())
+    found = re.fullmatch(r"\s*(\d{1,20}(?:\.\d+)?)\s*([KMGT]?)(I?)B?\s*", words.upper())
     if found is None or (found[3] and not found[2]):
         raise WrongUse(f"--keep-size {words!r} is no size; write it as 500MB or 2GiB")
     return int(float(found[1]) * (1024 if found[3] else 1000) ** POWERS[found[2]])
