@@ -8,7 +8,9 @@ An exception in a subscriber is ours: the site reports it with ``fail`` and goes
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import signal
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
@@ -66,7 +68,15 @@ class Channel:
         return functools.reduce(_both, self._subscribers)
 
     def fail(self, error: BaseException) -> None:
-        """Report a fault of ours, once, and take the site out. Never raises."""
+        """Report a fault of ours, once, and take the site out.
+
+        What a signal handler of the user's raised while a hook ran (a time limit by ``alarm``) is
+        no fault: it is noted, the site stays, and it is raised again. Nothing else is raised.
+        """
+        if _raised_by_signal_handler(error):
+            with contextlib.suppress(Exception):
+                self._on_fault(self.name, error)
+            raise error
         if not self.open:
             return
         self.open = False
@@ -135,6 +145,21 @@ def _both(outer: tuple[Begin, End], inner: tuple[Begin, End]) -> tuple[Begin, En
             outer_end(first, subject)
 
     return begin, end
+
+
+def _raised_by_signal_handler(error: BaseException) -> bool:
+    """Tell whether an exception has come through a signal handler that is installed now."""
+    codes = set()
+    for number in signal.valid_signals():
+        handler = signal.getsignal(number)
+        function = getattr(handler, "func", getattr(handler, "__func__", handler))
+        codes.add(getattr(function, "__code__", None))
+    place = error.__traceback__
+    while place is not None:
+        if place.tb_frame.f_code in codes:
+            return True
+        place = place.tb_next
+    return False
 
 
 def _raises(name: str) -> Callable[..., Any]:

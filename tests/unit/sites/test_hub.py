@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
 
+from hotlap.sites.around import around, nothing
 from hotlap.sites.hub import Channel, Hub, InjectedFault
 
 
@@ -124,3 +126,25 @@ def test_a_listener_for_faults_that_fails_itself_is_borne() -> None:
     channel = Channel("save", refuse)
     channel.fail(ValueError("ours"))
     assert not channel.open
+
+
+def test_what_a_signal_handler_raises_in_a_hook_reaches_the_user() -> None:
+    class TimeIsUp(Exception):
+        pass
+
+    def handler(*_: object) -> None:
+        raise TimeIsUp
+
+    told: list[tuple[str, BaseException]] = []
+    hub = Hub(lambda name, error: told.append((name, error)))
+    hub.subscribe("save", lambda _: signal.raise_signal(signal.SIGUSR1) or 1)
+    channel = hub.channel("save")
+    call = around(lambda: "done", channel, nothing)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeIsUp):
+            call()
+        assert [name for name, _ in told] == ["save"]
+        assert channel.open
+    finally:
+        signal.signal(signal.SIGUSR1, before)
