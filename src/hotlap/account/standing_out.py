@@ -3,11 +3,12 @@
 Only what was seen is said: how large a part is, and what was measured beside it. A cause is named
 by experiment alone, and one run is none.
 
-Three thresholds:
+Four thresholds:
 
 * a part is worth a look from a tenth of the step (or of the run). Were it to vanish entirely, the
   step would be 11 % faster; what a smaller part could give is lost in the noise of most machines;
 * steps vary when one in ten takes twice the median: then the median alone misleads;
+* preparing batches is named as what the loop waits for when it can be half of the wait;
 * below ``warm_up.FEWEST`` steady steps nothing is said: shares of so few are chance.
 """
 
@@ -28,6 +29,7 @@ from hotlap.values.summary import (
 
 WORTH_A_LOOK: Final = 0.10
 VARIES: Final = 2.0
+EXPLAINS: Final = 0.5
 MOST: Final = 2
 
 PARTS: Final = {
@@ -121,7 +123,11 @@ def _data_wait(
     elif len(trainers) > 1:
         words = f"every process waits for data, {who} in {_percent(share)} of the step"
     if loader is not None:
-        words += f"; {_preparing(loader)}"
+        explained = _explained(one, loader)
+        if explained is not None and explained < EXPLAINS:
+            words += f"; {_around(one, loader, explained)}"
+        else:
+            words += f"; {_preparing(loader)}"
     if machine.cpu_share is not None:
         words += f"; the cores allowed are {_percent(machine.cpu_share)} busy"
     return words
@@ -132,6 +138,34 @@ def training_loader(one: ProcessSummary) -> LoaderSummary | None:
     loaders = [loader for loader in one.loaders if loader.batches]
     training = [loader for loader in loaders if loader.role == "training"]
     return max(training or loaders, key=lambda loader: loader.batches, default=None)
+
+
+def _explained(one: ProcessSummary, loader: LoaderSummary) -> float | None:
+    """Return the largest share of the wait that preparing batches can be; None if not known.
+
+    Workers that are all busy give a batch each ``batch_ns / workers``: the loop never waits for
+    them longer than that, apart from its own time.
+    """
+    wait = one.step.phases["data_wait"].ns
+    if not wait or not loader.batch_ns or not one.step.steps:
+        return None
+    batches = max(1.0, loader.batches / one.step.steps)
+    return loader.batch_ns * batches / max(1, loader.workers) / wait
+
+
+def _around(one: ProcessSummary, loader: LoaderSummary, explained: float) -> str:
+    """Say that most of the wait is not the preparation of batches, and what it may be."""
+    words = (
+        f"making the batches explains at most {_percent(explained)} of that wait: the rest goes "
+        "by around it, in the training process"
+    )
+    if not loader.workers:
+        return f"{words} (the sampler, code around the loader)"
+    wait = one.step.phases["data_wait"].ns or 1
+    unpacked = (loader.unpack_ns or 0) / one.step.steps / wait
+    if unpacked >= EXPLAINS:
+        return f"{words}, {_percent(unpacked)} of it rebuilding what a worker has handed over"
+    return f"{words} (the sampler, rebuilding batches) or starting workers"
 
 
 def _preparing(loader: LoaderSummary) -> str:

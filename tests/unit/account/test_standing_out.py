@@ -13,9 +13,11 @@ def _said(process: Process, *others: Process, **fields: Any) -> tuple[str, ...]:
     return summarise(record(process, *others, **fields)).standing_out
 
 
-def _waiting(rank: int | None = None, wait: int = 6 * MS, **fields: Any) -> Process:
+def _waiting(
+    rank: int | None = None, wait: int = 6 * MS, total: int = 10 * MS, **fields: Any
+) -> Process:
     trainer = Trainer(rank=rank, world_size=None if rank is None else 2, pid=100 + (rank or 0))
-    trainer.begin().steps(400, data_wait=wait, forward=10 * MS - wait)
+    trainer.begin().steps(400, data_wait=wait, forward=total - wait)
     return trainer.farewell().build(loaders=(loader(),), fetches=(fetches(),), **fields)
 
 
@@ -30,6 +32,15 @@ def test_waiting_for_data_comes_with_what_workers_and_cores_did() -> None:
     assert "waits for data in 60 % of the step" in said
     assert "the loader's 2 workers spend 61 % of a batch's time on the CPU" in said
     assert "75 % busy" in said
+
+
+def test_a_wait_that_quick_workers_do_not_explain_is_not_laid_at_their_door() -> None:
+    (said,) = _said(_waiting(wait=90 * MS, total=100 * MS))
+    assert "spend" not in said
+    assert "explains at most 6 % of that wait" in said
+    assert "the sampler" in said
+    (said,) = _said(_waiting(wait=90 * MS, total=100 * MS, unpack_ns=400 * 80 * MS))
+    assert "89 % of it rebuilding what a worker has handed over" in said
 
 
 def test_a_share_below_a_tenth_is_not_mentioned() -> None:
