@@ -82,6 +82,21 @@ def choose(x):
     return x if x.sum() > 0 else -x
 torch.jit.trace(choose, torch.ones(2))
 """,
+    "warnings for the caller name the user's line": """
+class Longer(IterableDataset):
+    def __repr__(self):
+        return "longer"
+    def __len__(self):
+        return 3
+    def __iter__(self):
+        return iter(rows)
+batches = DataLoader(Longer(), batch_size=4)
+print(len(batches))
+train(batches)
+x = torch.ones(2, requires_grad=True)
+torch.autograd.grad((x**3).sum(), x, only_inputs=False)
+torch.autograd.backward((x**3).sum(), grad_variables=torch.tensor(1.0))
+""",
     "the methods of Tensor are torch's own": """
 import pickle
 from torch.overrides import TorchFunctionMode

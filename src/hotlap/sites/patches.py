@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 _MISSING = object()
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PASSED_OVER = _FOLDER + "importlib_bootstrap.py"
 
 
 class Patches:
@@ -36,6 +39,7 @@ class Patches:
 
     def set(self, site: str, owner: Any, name: str, value: Any) -> None:
         """Replace ``owner.name``; raises what ``setattr`` raises."""
+        _pass_over(getattr(value, "__func__", value))
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
         self.code(getattr(value, "__func__", value))
@@ -68,3 +72,13 @@ class Patches:
             except Exception:
                 continue
         self._undo = keep[::-1]
+
+
+def _pass_over(function: Any) -> None:
+    """Let warnings that torch lays at its caller's door name the user's line, not ours.
+
+    ``warnings`` passes over frames whose file is named like those of the import system.
+    """
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_filename.startswith(_FOLDER):
+        function.__code__ = code.replace(co_filename=_PASSED_OVER)
