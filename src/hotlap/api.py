@@ -130,11 +130,11 @@ class _Block:
         from hotlap.machine.sampler import Sampler
         from hotlap.runs import layout
         from hotlap.runs.recording import Recording
-        from hotlap.runs.store import open_store
+        from hotlap.runs.store import make_run, open_store
 
         start = Path.cwd()
-        self._store = open_store(start)
-        run = self._store.new(output)
+        self._store = open_store(start) if output is None else None
+        run = make_run(output) if output is not None else open_store(start).new()
         self.measurement = Measurement(run)
         self._manifest: dict[str, Any] = {
             "format": 1,
@@ -175,7 +175,8 @@ class _Block:
         if summary.trainers:
             self._manifest["steps"] = summary.trainers[0].step.steps
             self._write()
-        self._store.prune()
+        if self._store is not None:
+            self._store.prune()
 
     def _sample(self) -> None:
         from hotlap.runs import frames

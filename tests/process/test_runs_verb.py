@@ -9,7 +9,7 @@ import pytest
 from hotlap.cli import main
 from hotlap.cli.runs import in_words, size_of
 from hotlap.errors import WrongUse
-from hotlap.runs.store import KEEP_BYTES, open_store, write_manifest
+from hotlap.runs.store import KEEP_BYTES, make_run, open_store, write_manifest
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def three_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     store = open_store(tmp_path)
     for number in range(3):
-        run = store.new(store.runs / f"20260101-00000{number}-abcd")
+        run = make_run(store.runs / f"20260101-00000{number}-abcd")
         manifest = {
             "format": 1,
             "started": f"2026-01-01T00:00:0{number}+00:00",

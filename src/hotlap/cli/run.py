@@ -28,7 +28,7 @@ from hotlap.launch.environ import (
 )
 from hotlap.runs import frames, layout
 from hotlap.runs.recording import Recording
-from hotlap.runs.store import Store, open_store, write_manifest
+from hotlap.runs.store import Store, make_run, open_store, write_manifest
 from hotlap.values.handoff import Handoff
 from hotlap.values.record import Record
 from hotlap.values.secrets import redacted
@@ -112,8 +112,12 @@ class _Watch:
         quiet: bool,
         show: bool,
     ) -> None:
-        self._store: Store = open_store(Path.cwd())
-        self.run = self._store.new(output)
+        self._store: Store | None = None
+        if output is None:
+            self._store = open_store(Path.cwd())
+            self.run = self._store.new()
+        else:
+            self.run = make_run(output)
         self._name = None if output is None else str(output)
         self._quiet = quiet
         self._show = show
@@ -183,7 +187,8 @@ class _Watch:
         if summary.trainers:
             self._manifest["steps"] = summary.trainers[0].step.steps
             write_manifest(self.run, self._manifest)
-        self._store.prune()
+        if self._store is not None:
+            self._store.prune()
 
     def _append(self, sample: dict[str, Any]) -> None:
         self._samples.add(frames.encode_json("smpl", sample))

@@ -52,6 +52,11 @@ def read_run(path: Path) -> Record:
         if folder.is_dir() and (process := _process(folder, damage)) is not None
     ]
     samples = _samples(path / layout.MACHINE_FILE, damage)
+    spawn_ns = whole(manifest, "spawn_ns")
+    if spawn_ns is None:
+        # The start of its first process is the next best that is known.
+        spawn_ns = min((one.start_ns for one in processes), default=0)
+        damage.append(f"{layout.MANIFEST}: does not say when the run began")
     return Record(
         id=text(manifest, "id") or path.name,
         path=str(path),
@@ -60,7 +65,7 @@ def read_run(path: Path) -> Record:
         host=text(manifest, "host"),
         hotlap_version=text(manifest, "hotlap_version"),
         started=text(manifest, "started"),
-        spawn_ns=whole(manifest, "spawn_ns") or 0,
+        spawn_ns=spawn_ns,
         exit_ns=whole(manifest, "exit_ns"),
         exit_code=whole(manifest, "exit_code"),
         processes=tuple(processes),

@@ -42,23 +42,12 @@ class Store:
         self.folder = folder
         self.runs = folder / "runs"
 
-    def new(self, output: Path | None = None) -> Path:
-        """Make an empty run directory and return it.
-
-        output: a path of the user's choice; raises WrongUse when something lies there.
-        Raises NotMeasurable when no directory can be made.
-        """
-        path = self.runs
+    def new(self) -> Path:
+        """Make an empty run directory and return it; raises NotMeasurable when that fails."""
         try:
-            if output is None:
-                return self._numbered(time.time_ns())
-            path = output.absolute()
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise WrongUse(f"{output} exists already: give -o a path that is free")
-            path.mkdir(parents=True, mode=0o700, exist_ok=True)
+            return self._numbered(time.time_ns())
         except OSError as error:
-            raise NotMeasurable(f"cannot make the run directory {path}: {error}") from error
-        return path
+            raise NotMeasurable(f"cannot make a run directory in {self.runs}: {error}") from error
 
     def _numbered(self, now_ns: int) -> Path:
         """Make a run directory whose name sorts by time: date, second, 65536ths of a second."""
@@ -132,6 +121,21 @@ class Store:
         if not self.runs.is_dir():
             return []
         return sorted(folder for folder in self.runs.iterdir() if folder.is_dir())
+
+
+def make_run(output: Path) -> Path:
+    """Make an empty run directory at a path of the user's choice, outside of any store.
+
+    Raises WrongUse when something lies there, NotMeasurable when it cannot be made.
+    """
+    path = output.absolute()
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise WrongUse(f"{output} exists already: give -o a path that is free")
+        path.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise NotMeasurable(f"cannot make the run directory {path}: {error}") from error
+    return path
 
 
 def open_store(start: Path) -> Store:

@@ -17,7 +17,7 @@ import pytest
 
 from hotlap.errors import NotMeasurable, UnreadableRun, WrongUse
 from hotlap.runs import store as place
-from hotlap.runs.store import Store, open_store, read_manifest, write_manifest
+from hotlap.runs.store import Store, make_run, open_store, read_manifest, write_manifest
 
 ENDED = {"format": 1, "exit_ns": 5, "exit_code": 0}
 NOBODY = 2**22 + 1
@@ -144,22 +144,22 @@ def test_many_at_the_same_instant_all_get_a_directory(
     assert len(set(made)) == 160
 
 
-def test_a_path_of_the_users_choice(store: Store, tmp_path: Path) -> None:
+def test_a_path_of_the_users_choice(tmp_path: Path) -> None:
     wanted = tmp_path / "deep" / "er"
-    assert store.new(wanted) == wanted
+    assert make_run(wanted) == wanted
     assert wanted.is_dir()
-    assert store.new(wanted) == wanted, "an empty folder is free"
+    assert make_run(wanted) == wanted, "an empty folder is free"
     (wanted / "file").write_text("")
     with pytest.raises(WrongUse, match="exists already"):
-        store.new(wanted)
+        make_run(wanted)
     with pytest.raises(WrongUse, match="exists already"):
-        store.new(wanted / "file")
+        make_run(wanted / "file")
 
 
-def test_a_path_that_cannot_be_made_is_told(store: Store, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NotMeasurable, match="cannot make the run directory"):
-        store.new(tmp_path / "file" / "run")
+        make_run(tmp_path / "file" / "run")
 
 
 # -- find -----------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def test_runs_are_found_by_id_by_part_of_it_and_by_path(store: Store, tmp_path: 
     assert store.find("bbbb") == second
     assert store.find(str(first)) == first
     outside = tmp_path / "mine"
-    store.new(outside)
+    make_run(outside)
     write_manifest(outside, ENDED)
     assert store.find(str(outside)) == outside
 
