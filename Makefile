@@ -4,8 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
-UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt --editable
-# Two workers, for the machine with two cores that the time limit of .ci/run is set for.
+UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt \
+      --compile-bytecode --editable
+# Two workers, for the machine with two cores that the time limit of .ci/run is set for. Groups
+# (--dist loadgroup) are what makes each run of a script happen once.
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help

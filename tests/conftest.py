@@ -1,4 +1,4 @@
-"""What all tests share: where the checkout lies."""
+"""What all tests share: where the checkout lies, and which tests go to the same worker."""
 
 from __future__ import annotations
 
@@ -11,3 +11,28 @@ import pytest
 def checkout() -> Path:
     """Return the root of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what shares a fixture of a module, so that no two workers compute it."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and _shares(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to go on where groups are not seen, and all workers would make the same runs."""
+    if not getattr(session.config.option, "loadgroup", False):
+        return
+    for item in session.items:
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            raise pytest.UsageError("this pytest-xdist does not group tests: see pyproject.toml")
+
+
+def _shares(item: pytest.Item) -> bool:
+    found = getattr(item, "_fixtureinfo", None)
+    if found is None:
+        return False
+    return any(one[-1].scope == "module" for one in found.name2fixturedefs.values() if one)

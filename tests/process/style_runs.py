@@ -1,27 +1,23 @@
 """Runs training scripts of `tests/scripts`, bare and measured, and keeps what came of each.
 
-Runs are shared by all tests of a session. A bare run is made with every planted delay at zero:
-delays change no number of a training, and a run without them costs its imports only. Its result
-is kept in pytest's cache, under a key that holds the scripts, the interpreter and the versions.
+Runs are shared by all tests of one worker, and `one_worker` sends the tests of a script to the
+same.  A bare run is made with every planted delay at zero: delays change no number of a training,
+and a run without them costs its imports only. Where the weights alone are of interest even those
+are saved: `Bare` forks from a process that has imported torch.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,12 +37,7 @@ from hotlap.values.summary import ProcessSummary, RunSummary
 SCRIPTS: Final = Path(__file__).resolve().parent.parent / "scripts"
 HOTLAP: Final = (sys.executable, "-m", "hotlap", "run", "--quiet")
 PATIENCE_S: Final = 240
-CACHED: Final = "hotlap/bare"
 PACKAGE: Final = "styles_pkg.train"
-TOGETHER: Final = 2
-"""Runs at the same time: the scripts sleep more than they compute, and each is compared with its
-own clock."""
-
 ALONE: Final = {
     "RANK": "0",
     "WORLD_SIZE": "1",
@@ -94,21 +85,14 @@ class Measured:
         return found
 
 
-def again(*words: str) -> Measured:
-    """Run a script measured once more, in place of the run that the session keeps."""
-    folder = Path(tempfile.mkdtemp(prefix="style-"))
-    made: Future[Measured] = Future()
-    made.set_result(through_hotlap(python(words, folder), folder))
-    key = ("measured", *words)
-    with _lock:
-        _started[key] = made
-    return made.result()
-
-
 def environ(**more: str) -> dict[str, str]:
-    """Return an environment in which scripts write no bytecode and reach for no network."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HOTLAP")}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1", **more}
+    """Return an environment in which scripts reach for no network.
+
+    They write bytecode: the libraries that they import take half as long from then on.
+    """
+    left = ("HOTLAP", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left)}
+    return {**kept, "HF_HUB_OFFLINE": "1", **more}
 
 
 def _given(words: Sequence[str]) -> dict[str, str]:
@@ -183,35 +167,15 @@ def with_faults(words: Sequence[str], faults: Sequence[str], folder: Path) -> Me
 
 
 @functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(TOGETHER)
-
-
-_lock = threading.Lock()
-_started: dict[tuple[str, ...], Future[Any]] = {}
-
-
-def run_once(key: tuple[str, ...], make: Callable[[], Any]) -> Future[Any]:
-    """Start something in the pool unless it was started in this session; return its future."""
-    with _lock:
-        if key not in _started:
-            _started[key] = _pool().submit(make)
-        return _started[key]
-
-
-def ahead(*words: str) -> Future[Measured]:
-    """Start a measured run of a script if it has not been started yet, and return its future."""
-
-    def make() -> Measured:
-        folder = Path(tempfile.mkdtemp(prefix="style-"))
-        return through_hotlap(python(words, folder), folder)
-
-    return run_once(("measured", *words), make)
-
-
 def measured(*words: str) -> Measured:
-    """Return the measured run of a script with these arguments; one per session."""
-    return ahead(*words).result()
+    """Return the measured run of a script with these arguments; one per worker."""
+    return again(*words)
+
+
+def again(*words: str) -> Measured:
+    """Run a script measured once more."""
+    folder = Path(tempfile.mkdtemp(prefix="style-"))
+    return through_hotlap(python(words, folder), folder)
 
 
 @functools.cache
@@ -229,55 +193,52 @@ def quick(*words: str) -> tuple[str, ...]:
     return (*words, "--plant", plants) if plants else words
 
 
+def one_worker(*words: str) -> pytest.MarkDecorator:
+    """Send all tests that carry this mark for the same script to one worker."""
+    return pytest.mark.xdist_group(" ".join(words))
+
+
+@functools.cache
 def bare(*words: str) -> Result:
-    """Return what a script does alone, every planted delay at zero; one run per session."""
-    return _bare("first", *words).result()
+    """Return what a script does alone, every planted delay at zero; one run per worker."""
+    folder = Path(tempfile.mkdtemp(prefix="bare-"))
+    return run(python(quick(*words), folder), folder, _given(words))
 
 
-def _bare(turn: str, *words: str) -> Future[Result]:
-    def make() -> Result:
-        folder = Path(tempfile.mkdtemp(prefix="bare-"))
-        return run(python(quick(*words), folder), folder, _given(words))
+class Bare:
+    """Bare trainings in forks of one process that has imported torch, for their logs only."""
 
-    return run_once((turn, *words), make)
+    def __init__(self) -> None:
+        self._logs: dict[tuple[str, ...], dict[str, Any] | None] = {}
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("bare_driver.py"))],
+            env=environ(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
 
+    def log(self, *words: str) -> dict[str, Any] | None:
+        """Return the log of a script, every planted delay at zero; None when it wrote none."""
+        if words not in self._logs:
+            folder = Path(tempfile.mkdtemp(prefix="bare-"))
+            name, *rest = quick(*words)
+            module = name if not name.endswith(".py") else None
+            asked = {
+                "folder": str(SCRIPTS if module else folder),
+                "words": ["--log", str(folder / "log.json"), *rest],
+                "module": module,
+                "path": str(SCRIPTS / name),
+                "first": str(SCRIPTS),
+                "environ": environ(),
+            }
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+            assert self._process.stdout.readline() == b"done\n"
+            self._logs[words] = read_log(folder / "log.json")
+        return self._logs[words]
 
-def start_bare(cache: pytest.Cache, *words: str) -> None:
-    """Start the bare run whose digest is not known yet."""
-    if cache.get(f"{CACHED}/{_key(words)}", None) is None:
-        _bare("first", *words)
-
-
-def bare_digest(cache: pytest.Cache, *words: str) -> str:
-    """Return the digest of the weights of a bare run, out of pytest's cache if it is known."""
-    name = f"{CACHED}/{_key(words)}"
-    found = cache.get(name, None)
-    if found is None:
-        result = bare(*words)
-        assert result.log is not None, result.stderr.decode(errors="replace")[-3000:]
-        found = result.log["weights_sha256"]
-        cache.set(name, found)
-    return str(found)
-
-
-def repeats(*words: str) -> bool:
-    """Tell whether two bare runs, both made now, end with the same weights."""
-    logs = [_bare(turn, *words).result().log for turn in ("second", "third")]
-    return (
-        logs[0] is not None
-        and logs[1] is not None
-        and (logs[0]["weights_sha256"] == logs[1]["weights_sha256"])
-    )
-
-
-def _key(words: Sequence[str]) -> str:
-    facts = {
-        "words": list(words),
-        "python": sys.version,
-        "torch": version("torch"),
-        "host": platform.node(),
-    }
-    found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    for path in sorted(SCRIPTS.rglob("*.py")):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:32]
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate(timeout=PATIENCE_S)

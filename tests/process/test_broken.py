@@ -5,6 +5,7 @@ stdout and stderr byte for byte (tracebacks too), exit code or signal, the files
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from process.style_runs import (
     Result,
     account_of,
     environ,
+    one_worker,
     read_log,
     run,
     through_hotlap,
@@ -64,7 +66,6 @@ CASES = (
     Case(("raises_at_7.py",), 6, 1),
     Case(("exits_3.py",), 5, 3),
     Case(("kill_self.py",), None, -signal.SIGKILL),
-    Case(("kill_self.py", "--signal", "SIGTERM"), None, -signal.SIGTERM),
     Case(("binary_output.py",), 20, 0),
     Case(("bare_except.py",), 17, 0),
     Case(("closes_stderr.py",), 20, 0),
@@ -80,23 +81,17 @@ CASES = (
     Case(("raises_inside.py", "--workers", "1"), 20, 1),
 )
 
-each_case = pytest.mark.parametrize("case", CASES, ids=str)
-Pair = tuple[Future[Result], Future[Measured]]
+each_case = pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=one_worker(*one.words), id=str(one)) for one in CASES]
+)
 
 
-@pytest.fixture(scope="module")
-def pairs(request: pytest.FixtureRequest) -> Any:
-    """Return the bare and the measured run of every selected case, two at a time."""
-    chosen = [
-        item.callspec.params.get("case")
-        for item in request.session.items
-        if hasattr(item, "callspec")
-    ]
-    found: dict[Case, Pair] = {}
+@functools.cache
+def pair(case: Case) -> tuple[Result, Measured]:
+    """Return the bare and the measured run of a case; one pair per worker."""
     with ThreadPoolExecutor(2) as pool:
-        for case in dict.fromkeys(one for one in chosen if isinstance(one, Case)):
-            found[case] = pool.submit(_alone, case), pool.submit(_measured, case)
-        yield found
+        alone, ours = pool.submit(_alone, case), pool.submit(_measured, case)
+        return alone.result(), ours.result()
 
 
 def _alone(case: Case) -> Result:
@@ -137,8 +132,9 @@ def without_number(text: bytes) -> bytes:
 
 
 @each_case
-def test_ends_as_it_would_alone(case: Case, pairs: dict[Case, Pair]) -> None:
-    alone, ours = pairs[case][0].result(), pairs[case][1].result().result
+def test_ends_as_it_would_alone(case: Case) -> None:
+    alone, found = pair(case)
+    ours = found.result
     assert ours.code == alone.code == case.code
     assert without_number(ours.stdout) == without_number(alone.stdout)
     assert ours.stderr == alone.stderr
@@ -147,8 +143,8 @@ def test_ends_as_it_would_alone(case: Case, pairs: dict[Case, Pair]) -> None:
 
 
 @each_case
-def test_leaves_a_record_that_can_be_read(case: Case, pairs: dict[Case, Pair]) -> None:
-    ours = pairs[case][1].result()
+def test_leaves_a_record_that_can_be_read(case: Case) -> None:
+    _, ours = pair(case)
     assert ours.record.exit_code == case.code
     assert ours.record.damage == ()
     assert ours.summary.faults == ()
@@ -164,10 +160,8 @@ def test_leaves_a_record_that_can_be_read(case: Case, pairs: dict[Case, Pair]) -
 
 
 @each_case
-def test_steps_that_were_lost_are_few_and_never_too_many(
-    case: Case, pairs: dict[Case, Pair]
-) -> None:
-    ours = pairs[case][1].result()
+def test_steps_that_were_lost_are_few_and_never_too_many(case: Case) -> None:
+    _, ours = pair(case)
     log = ours.result.log or {"pid": None, "steps": []}
     seen = [one.step.steps for one in ours.summary.trainers if one.pid == log["pid"]]
     assert sum(seen) <= len(log["steps"])

@@ -24,7 +24,7 @@ from process.style_runs import HOTLAP, SCRIPTS, environ
 pytestmark = pytest.mark.slow
 
 STEPS = 180
-MOMENTS = 10
+MOMENTS = 6
 LONGEST_S = 9.0
 """By then the script has certainly begun to train; it may also have ended."""
 
@@ -66,7 +66,7 @@ def trainers_below(pid: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def records() -> Iterator[list[Future[Path]]]:
-    """Return the records of a script that was killed at ten moments, two at a time."""
+    """Return the records of a script that was killed at several moments, two at a time."""
     with ThreadPoolExecutor(2) as pool:
         yield [
             pool.submit(killed, LONGEST_S * (at + 0.5) / MOMENTS, everyone=at % 2 == 0)

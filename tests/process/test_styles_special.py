@@ -6,7 +6,7 @@ import pytest
 
 from hotlap.launch.absence import explain
 from process.style_compare import log_totals, phase_totals, step_differences, together
-from process.style_runs import ahead, bare, measured
+from process.style_runs import Bare, measured, one_worker
 
 pytestmark = pytest.mark.slow
 
@@ -18,22 +18,24 @@ FORKSERVER = ("contexts.py", "--context", "forkserver", "--plant", "cpu=1")
 ITERABLE = ("iterable.py",)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _ahead() -> None:
-    for words in (COMPILED, BROKEN_GRAPH):
-        ahead(*words)
+each_compiled = pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(COMPILED, marks=one_worker(*COMPILED), id="whole"),
+        pytest.param(BROKEN_GRAPH, marks=one_worker(*BROKEN_GRAPH), id="broken"),
+    ],
+)
 
 
-@pytest.mark.parametrize("words", [COMPILED, BROKEN_GRAPH], ids=["whole", "broken"])
-def test_the_compiler_sees_the_same_graphs(words: tuple[str, ...]) -> None:
-    ours, alone = measured(*words), bare(*words)
-    assert alone.log is not None
-    assert ours.log["dynamo"] == alone.log["dynamo"]
-    assert ours.log["weights_sha256"] == alone.log["weights_sha256"]
-    assert ours.log["losses"] == alone.log["losses"]
+@each_compiled
+def test_the_compiler_sees_the_same_graphs(words: tuple[str, ...], forked: Bare) -> None:
+    ours, alone = measured(*words), forked.log(*words)
+    assert alone is not None
+    for fact in ("dynamo", "weights_sha256", "losses"):
+        assert ours.log[fact] == alone[fact], fact
 
 
-@pytest.mark.parametrize("words", [COMPILED, BROKEN_GRAPH], ids=["whole", "broken"])
+@each_compiled
 def test_compilation_is_no_part_of_a_step(words: tuple[str, ...]) -> None:
     run = measured(*words)
     ours, theirs = phase_totals(run.process), log_totals(run.log)
@@ -56,12 +58,14 @@ def test_compilation_is_no_part_of_a_step(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (WORKERS, ("blocked", "cpu", "collate")),
-        (SPAWNED, ("cpu", "collate")),
-        (FORKSERVER, ("cpu", "collate")),
-        (ITERABLE, ("cpu", "blocked")),
+        pytest.param(words, parts, marks=one_worker(*words), id=name)
+        for name, words, parts in (
+            ("fork", WORKERS, ("blocked", "cpu", "collate")),
+            ("spawn", SPAWNED, ("cpu", "collate")),
+            ("forkserver", FORKSERVER, ("cpu", "collate")),
+            ("iterable", ITERABLE, ("cpu", "blocked")),
+        )
     ],
-    ids=["fork", "spawn", "forkserver", "iterable"],
 )
 def test_what_workers_do_is_in_their_split(words: tuple[str, ...], parts: tuple[str, ...]) -> None:
     run = measured(*words)
@@ -78,6 +82,7 @@ def test_what_workers_do_is_in_their_split(words: tuple[str, ...], parts: tuple[
     assert loader.split["ipc"].ns is not None
 
 
+@one_worker("several_loaders.py")
 def test_the_slow_one_of_several_loaders_is_told() -> None:
     run = measured("several_loaders.py")
     feeding = [one for one in run.trainer.loaders if one.role == "training"]
@@ -91,6 +96,7 @@ def test_the_slow_one_of_several_loaders_is_told() -> None:
         assert loader.split["blocked"].ns >= 0.95 * theirs["per_batch_ns"]
 
 
+@one_worker("chdir_mp.py")
 def test_children_of_the_script_are_no_trainers() -> None:
     run = measured("chdir_mp.py")
     assert [one.pid for one in run.summary.trainers] == [run.log["pid"]]
@@ -104,6 +110,7 @@ def test_children_of_the_script_are_no_trainers() -> None:
     )
 
 
+@one_worker("styles_pkg.train")
 def test_a_module_is_told_by_its_files() -> None:
     run = measured("styles_pkg.train")
     (loader,) = run.trainer.loaders
@@ -112,6 +119,7 @@ def test_a_module_is_told_by_its_files() -> None:
     assert run.log["package"] == "styles_pkg"
 
 
+@one_worker("memmap.py")
 def test_a_script_without_loader_waits_in_other() -> None:
     run = measured("memmap.py")
     assert run.trainer.loaders == ()
@@ -119,18 +127,21 @@ def test_a_script_without_loader_waits_in_other() -> None:
     assert log_totals(run.log)["data_wait"] > 0
 
 
+@one_worker("no_loader_no_optimizer.py")
 def test_functions_have_no_forward_and_no_optimizer() -> None:
     ours = phase_totals(measured("no_loader_no_optimizer.py").process)
     assert ours["forward"] == ours["optimizer"] == ours["data_wait"] == 0
     assert ours["backward"] > 0
 
 
+@one_worker("manual_thread.py")
 def test_a_thread_that_prefetches_is_not_the_loop() -> None:
     run = measured("manual_thread.py")
     assert phase_totals(run.process)["data_wait"] == 0
     assert run.log["thread_ns"] > 0
 
 
+@one_worker("chatty.py")
 def test_writes_are_told_with_their_lines() -> None:
     run = measured("chatty.py")
     lines, steps = run.log["lines"], run.log["expected_steps"]
@@ -146,6 +157,7 @@ def test_writes_are_told_with_their_lines() -> None:
     assert step_differences(run.log, run.process, together("logging", "other")) == []
 
 
+@one_worker("inference_only.py")
 def test_inference_has_no_step_and_says_so() -> None:
     run = measured("inference_only.py")
     assert run.result.code == 0

@@ -5,13 +5,13 @@ made large, and no part claims more than the workers' own clocks have seen.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from hotlap.values.summary import LoaderSummary
-from process.style_runs import SCRIPTS, Measured, measured, python, run_once, through_hotlap
+from process.style_runs import SCRIPTS, Measured, measured, one_worker, python, through_hotlap
 
 pytestmark = pytest.mark.slow
 
@@ -58,27 +58,23 @@ SPLITS = (
     split("ipc", "big_handover.py", "--context", "spawn"),
 )
 
-each_split = pytest.mark.parametrize("case", SPLITS, ids=str)
+
+def split_cases(*but: str) -> pytest.MarkDecorator:
+    """Return the mark of a test for every case, but those with these largest parts."""
+    chosen = [one for one in SPLITS if one.largest not in but]
+    marked = [pytest.param(one, marks=one_worker(*one.words), id=str(one)) for one in chosen]
+    return pytest.mark.parametrize("case", marked)
 
 
-def start(case: Split) -> Future[Measured]:
-    """Start the run of a case, with a folder for the workers' own view."""
-
-    def make() -> Measured:
-        folder = Path(tempfile.mkdtemp(prefix="split-"))
-        command = python((*case.words, "--view", str(folder / "view")), folder)
-        return through_hotlap(command, folder)
-
-    return run_once(("split", *case.words), make)
+each_split = split_cases()
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _ahead(request: pytest.FixtureRequest) -> None:
-    """Start the runs of all selected tests."""
-    for item in request.session.items:
-        case = item.callspec.params.get("case") if hasattr(item, "callspec") else None
-        if isinstance(case, Split):
-            start(case)
+@functools.cache
+def run_of(case: Split) -> Measured:
+    """Return the run of a case, with a folder for the workers' own view; one per worker."""
+    folder = Path(tempfile.mkdtemp(prefix="split-"))
+    command = python((*case.words, "--view", str(folder / "view")), folder)
+    return through_hotlap(command, folder)
 
 
 def loader_of(found: Measured) -> LoaderSummary:
@@ -113,7 +109,7 @@ def planted_of(view: list[dict[str, Any]], part: str) -> int:
 
 @each_split
 def test_the_largest_part_is_the_true_one(case: Split) -> None:
-    found = start(case).result()
+    found = run_of(case)
     assert found.result.code == 0, found.result.stderr.decode()[-2000:]
     loader = loader_of(found)
     if largest_of(loader) != "runqueue" or case.largest == "runqueue":
@@ -132,9 +128,9 @@ def test_the_largest_part_is_the_true_one(case: Split) -> None:
 
 # Where a thread of the worker pickles megabytes it holds the interpreter between our clock and the
 # script's: neither sees what the other does.
-@pytest.mark.parametrize("case", [one for one in SPLITS if one.largest != "ipc"], ids=str)
+@split_cases("ipc")
 def test_every_part_is_what_the_workers_clocked(case: Split) -> None:
-    found = start(case).result()
+    found = run_of(case)
     loader, view = loader_of(found), view_of(found.result.folder)
     assert len(view) == loader.batches
     prepared = sum(line["batch"]["wall_ns"] for line in view) / len(view)
@@ -152,7 +148,7 @@ def test_every_part_is_what_the_workers_clocked(case: Split) -> None:
 
 @each_split
 def test_parts_make_up_the_time_of_a_batch(case: Split) -> None:
-    loader = loader_of(start(case).result())
+    loader = loader_of(run_of(case))
     known = [part.ns for part in loader.split.values() if part.ns is not None]
     assert loader.batch_ns is not None
     assert sum(known) == pytest.approx(loader.batch_ns, rel=0.02, abs=50_000)
