@@ -60,7 +60,8 @@ STYLES = (
     Style(("accumulation.py",), training("Sequences")),
     Style(("gan.py",), training("Circle"), ticks_per_step=2),
     Style(("gan_critic.py",), training("Moons"), ticks_per_step=6),
-    Style(("lbfgs.py",), training("Regression")),
+    # The loss is a function, not a module: inside a closure its time is the optimizer's.
+    Style(("lbfgs.py",), training("Regression"), together("forward", "optimizer")),
     # The script's clock sees one statement, in which the gradients' hooks step the optimizers.
     Style(("optimizer_in_backward.py",), training("Points"), together("backward", "optimizer")),
     Style(("iterable.py",), training("Lines")),
@@ -98,7 +99,13 @@ STYLES = (
         "backward",
     ),
     # Attempts that the scaler skipped are no optimizer steps; they are in the step that follows.
-    Style(("amp_scaler.py",), training("Points"), steps=90),
+    # The loss is a function, and the scaler's own work around the step is host code.
+    Style(
+        ("amp_scaler.py",),
+        training("Points"),
+        together("forward", "optimizer", "other"),
+        steps=90,
+    ),
     # The loader runs in a thread of the script's own: that is not the loop's wait.
     Style(("manual_thread.py",), (), together("data_wait", "other")),
     # What lies between the trainings is host code between epochs.
