@@ -129,7 +129,7 @@ def _reasons(loader: Loader, batches: int, upper_bound: bool, missing: Missing) 
         )
     if not loader.workers:
         missing.note(
-            f"ipc of {name}", "it has no workers: the training thread prepares batches itself"
+            f"hand-over of {name}", "it has no workers: the training thread prepares batches itself"
         )
 
 

@@ -34,7 +34,7 @@ def summarise_machine(
     if len(samples) < 2:
         missing.note(
             "machine while steps ran",
-            f"{len(samples)} sample(s) of it fell into the steps, and rates need two",
+            f"a rate takes two samples, and {len(samples) or 'none'} fell into the steps",
         )
         return MachineSummary(facts, allowed, visible, samples=len(samples))
     rates = _Rates(samples[0], samples[-1])
@@ -60,6 +60,7 @@ def summarise_machine(
         shm_free_bytes=_lowest(samples, "shm_free_bytes"),
         gpus=_gpus(samples, facts),
         samples=len(samples),
+        others_cpu_share=_others(busy, cores, rates),
     )
 
 
@@ -132,6 +133,18 @@ def _cpu_share(cores: list[float], rates: _Rates, facts: dict[str, Any]) -> floa
         used = rates.per_s("tree_cpu_ns")
         return None if used is None else min(1.0, used / 1e9 / quota)
     return sum(cores) / len(cores) if cores else None
+
+
+def _others(busy: float | None, cores: list[float], rates: _Rates) -> float | None:
+    """Return what of the busy share of the cores allowed was not ours; None when not known.
+
+    Our own part is the CPU time of the command's process tree. It may have run on cores outside
+    of those allowed to us only by a change of affinity, so the difference is floored at 0.
+    """
+    own = rates.per_s("tree_cpu_ns")
+    if busy is None or own is None or not cores:
+        return None
+    return max(0.0, sum(cores) / len(cores) - own / 1e9 / len(cores))
 
 
 def _pressure(rates: _Rates) -> dict[str, float | None]:

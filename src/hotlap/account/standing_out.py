@@ -129,7 +129,7 @@ def _data_wait(
         else:
             words += f"; {_preparing(loader)}"
     if machine.cpu_share is not None:
-        words += f"; the cores allowed are {_percent(machine.cpu_share)} busy"
+        words += f"; the cores allowed are {_percent(machine.cpu_share)} busy{_by_others(machine)}"
     return words
 
 
@@ -226,8 +226,16 @@ def _no_core(idle: float, machine: MachineSummary) -> str:
         "for data: it was blocked, or had no core to run on"
     )
     if machine.cpu_share is not None:
-        words += f" (the cores allowed are {_percent(machine.cpu_share)} busy)"
+        words += f" (the cores allowed are {_percent(machine.cpu_share)} busy{_by_others(machine)})"
     return words
+
+
+def _by_others(machine: MachineSummary) -> str:
+    """Say what other programs took of the cores, where it is worth a look."""
+    others = machine.others_cpu_share
+    if others is None or others < WORTH_A_LOOK:
+        return ""
+    return f", {_percent(others)} by other programs"
 
 
 def _spread(one: ProcessSummary) -> str | None:

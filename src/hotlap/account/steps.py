@@ -61,8 +61,9 @@ def _why_no_data_wait(process: Process) -> str | None:
     because = "no DataLoader was used: where batches come from is part of other host code"
     if not before or not ticks:
         return because
-    share = sum(before) / ticks / 1e6
-    return f"{because}, of which {share:.3g} ms a step lie before the forward pass"
+    mean = sum(before) / ticks
+    told = f"{mean / 1e6:.3g} ms" if mean >= 1e6 else f"{mean / 1e3:.3g} µs"
+    return f"{because}, of which {told} a step lie before the forward pass"
 
 
 def _why_no_transfer(process: Process) -> str | None:

@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Find out why a PyTorch training is slow, without touching its script.",
+    help="Show where the time of a PyTorch training goes, without touching its script.",
     epilog="Start with: hotlap run train.py",
 )
 @click.version_option(__version__, prog_name="hotlap")

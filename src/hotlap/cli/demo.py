@@ -52,7 +52,7 @@ def measure(folder: Path, python: str) -> int:
     start = Path.cwd()
     os.chdir(folder)
     try:
-        code = train(words, output=None, quiet=False, show=True)
+        code = train(words, output=None, quiet=False, show_from=start)
     finally:
         os.chdir(start)
     if code in (INTERRUPTED, -2):

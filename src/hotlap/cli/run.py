@@ -43,7 +43,8 @@ _NS: Final = 1_000_000_000
     name="run",
     context_settings=SETTINGS,
     help="Train as usual, measured. A word that ends in .py, or -m, gets python in front; "
-    "anything else (torchrun, accelerate launch) is run as it stands.",
+    "anything else (torchrun, accelerate launch) is run as it stands. The report is printed to a "
+    "terminal only; hotlap report shows it at any time.",
 )
 @click.option(
     "-o",
@@ -63,11 +64,14 @@ def command(output: Path | None, quiet: bool, words: tuple[str, ...]) -> None:
     leave(train(words, output=output, quiet=quiet))
 
 
-def train(words: Sequence[str], *, output: Path | None, quiet: bool, show: bool = False) -> int:
+def train(
+    words: Sequence[str], *, output: Path | None, quiet: bool, show_from: Path | None = None
+) -> int:
     """Run a command, measured.
 
     words: the command as the user wrote it. output: folder for the record, None for a new one.
-    quiet: print nothing. show: print the report of the whole run to stdout.
+    quiet: print nothing. show_from: print the report of the whole run to stdout, for a reader who
+    stands in this folder.
     Returns the command's own exit code, negative when a signal killed it. Raises WrongUse when no
     command could be started. When no record can be kept the command runs all the same.
     """
@@ -75,7 +79,7 @@ def train(words: Sequence[str], *, output: Path | None, quiet: bool, show: bool 
     argv = complete(words, environ)
     resolve(argv, environ)
     try:
-        watch = _Watch(argv, environ, output, quiet, show)
+        watch = _Watch(argv, environ, output, quiet, show_from)
     except WrongUse:
         raise
     except (HotlapError, OSError) as error:
@@ -110,7 +114,7 @@ class _Watch:
         environ: dict[str, str],
         output: Path | None,
         quiet: bool,
-        show: bool,
+        show_from: Path | None,
     ) -> None:
         self._store: Store | None = None
         if output is None:
@@ -119,8 +123,10 @@ class _Watch:
         else:
             self.run = make_run(output)
         self._name = None if output is None else str(output)
+        if show_from is not None and show_from != Path.cwd():
+            self._name = os.path.relpath(self.run, show_from)
         self._quiet = quiet
-        self._show = show
+        self._show = show_from is not None
         self._samples = Recording(self.run / layout.MACHINE_FILE, "machine")
         self._sample: Callable[[], None] | None = None
         self._next_look = 0.0

@@ -15,6 +15,9 @@ from hotlap.machine.readfile import ROOT, read
 
 NOT_INSTALLED: Final = "nvidia-ml-py is not installed: pip install 'hotlap[gpu]'"
 
+_DRIVER_SIGNS: Final = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+"""One of these is there where an NVIDIA driver is loaded (the last one inside WSL)."""
+
 _THROTTLE_REASONS: Final = {
     0x0000000000000002: "application clocks",
     0x0000000000000004: "software power cap",
@@ -155,6 +158,8 @@ def connect(environ: Mapping[str, str] = os.environ) -> tuple[Gpus | None, str |
     try:
         import pynvml
     except ImportError:
+        if Path("/proc").is_dir() and not any(Path(sign).exists() for sign in _DRIVER_SIGNS):
+            return None, "no NVIDIA driver is loaded"
         return None, NOT_INSTALLED
     library: Any = pynvml
     try:

@@ -130,8 +130,9 @@ def step_lines(page: Page, one: ProcessSummary, alone: bool, small: float = SMAL
     spread = f"{duration(step.p10_ns)} to {duration(step.p90_ns)} in 8 of 10 steps"
     rate = "" if step.samples_per_s is None else f", {digits(step.samples_per_s)} samples/s"
     which = "" if alone else f" on {trainer_name(one)}"
-    page.words("Step", f"{duration(step.median_ns)} median{which}, {spread}{rate}", "bold")
-    page.words("", f"{_counted(step)}; {_ends(step)}; {duration(step.mean_ns)} on average:", "dim")
+    page.words("Step", f"{duration(step.median_ns)} median{which}, {spread}", "bold")
+    page.words("", f"{_counted(step)}; {_ends(step)}", "dim")
+    page.words("", f"{duration(step.mean_ns)} on average{rate}:", "dim")
     phases = {name: step.phases[name] for name in STEP_PHASES if name in step.phases}
     phase_lines(page, phases, small, ())
 
@@ -210,7 +211,9 @@ def _cores(machine: MachineSummary) -> list[str]:
             which = f"{allowed:.3g} of {many(visible, 'core')} allowed:"
     busiest = machine.busiest_core_share
     of_one = "" if busiest is None else f" (the busiest {share(busiest)})"
-    return [f"{which} {share(machine.cpu_share)} busy{of_one}"]
+    others = machine.others_cpu_share
+    theirs = "" if others is None or others < SMALL else f", {share(others)} by other programs"
+    return [f"{which} {share(machine.cpu_share)} busy{of_one}{theirs}"]
 
 
 def _memory(machine: MachineSummary) -> list[str]:

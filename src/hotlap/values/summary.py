@@ -119,6 +119,8 @@ class MachineSummary:
     shm_free_bytes: int | None = None
     gpus: tuple[dict[str, Any], ...] = ()
     samples: int = 0
+    others_cpu_share: float | None = None
+    """Of ``cpu_share``, what processes outside of the run used."""
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def test_samples_outside_of_the_steps_do_not_count() -> None:
 def test_one_sample_gives_no_rate_and_a_reason() -> None:
     summary = _summary(sample(3 * SECOND, [0]))
     assert summary.machine.cpu_share is None
-    assert "rates need two" in dict(summary.not_measured)["machine while steps ran"]
+    because = dict(summary.not_measured)["machine while steps ran"]
+    assert because == "a rate takes two samples, and 1 fell into the steps"
 
 
 def test_gpus_are_averaged_and_their_memory_is_the_highest() -> None:
@@ -116,3 +117,12 @@ def test_no_gpu_is_said_to_be_absent() -> None:
     facts = {"gpus_absent": "no NVIDIA driver: NVML library not found"}
     summary = _summary(sample(3 * SECOND, [0], facts=facts), sample(7 * SECOND, [0]))
     assert dict(summary.not_measured)["GPU utilisation"] == facts["gpus_absent"]
+
+
+def test_what_other_programs_use_is_told_apart() -> None:
+    machine = _summary(
+        sample(3 * SECOND, [0, 0]) | {"tree_cpu_ns": 0},
+        sample(7 * SECOND, [4 * SECOND, 2 * SECOND]) | {"tree_cpu_ns": 4 * SECOND},
+    ).machine
+    assert machine.cpu_share == pytest.approx(0.75)
+    assert machine.others_cpu_share == pytest.approx(0.25)

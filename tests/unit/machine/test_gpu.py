@@ -77,9 +77,14 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda module: monkeypatch.setitem(sys.modules, "pynvml", module)
 
 
-def test_without_the_package(install: Install) -> None:
+def test_without_the_package(
+    install: Install, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     install(None)
+    monkeypatch.setattr(gpu, "_DRIVER_SIGNS", (str(tmp_path),))
     assert gpu.connect({}) == (None, gpu.NOT_INSTALLED)
+    monkeypatch.setattr(gpu, "_DRIVER_SIGNS", (str(tmp_path / "missing"),))
+    assert gpu.connect({}) == (None, "no NVIDIA driver is loaded")
 
 
 @pytest.mark.parametrize(
