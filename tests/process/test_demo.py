@@ -149,13 +149,13 @@ def test_the_training_runs_in_the_folder_and_its_end_is_told(
 ) -> None:
     seen: list[object] = []
 
-    def train(words: list[str], *, output: None, quiet: bool, show: bool) -> int:
-        seen.append((words, output, quiet, show, Path.cwd()))
+    def train(words: list[str], *, output: None, quiet: bool, show_from: Path) -> int:
+        seen.append((words, output, quiet, show_from, Path.cwd()))
         return code
 
     monkeypatch.setitem(sys.modules, "hotlap.cli.run", SimpleNamespace(train=train))
     monkeypatch.setenv("PATH", str(tmp_path))
     start = Path.cwd()
     assert demo.measure(tmp_path, sys.executable) == ours
-    assert seen == [([sys.executable, "train.py"], None, False, True, tmp_path)]
+    assert seen == [([sys.executable, "train.py"], None, False, start, tmp_path)]
     assert Path.cwd() == start
