@@ -86,9 +86,16 @@ STYLES = (
     Style(
         ("hf_trainer.py",),
         (("TrainTokens", "training"), ("Tokens", "evaluation"), ("Tokens", "evaluation")),
-        together("optimizer", "other"),
+        # Its clock hangs in methods around the loop's own fetches, made ahead of their step.
+        together("data_wait", "optimizer", "other"),
     ),
-    Style(("accelerate_style.py", "--accumulate", "4"), training("Points")),
+    # What accelerate does around forward, backward and step is host code to us, and belongs to
+    # the statement that it is called by to the script.
+    Style(
+        ("accelerate_style.py", "--accumulate", "4"),
+        training("Points"),
+        together("forward", "backward", "optimizer", "other"),
+    ),
     # An update by hand is host code; the loader ends the steps.
     Style(("no_optimizer.py",), training("Line"), together("optimizer", "other"), "loader"),
     # Functional: no module, no loader, no optimizer. Only backward shows.

@@ -34,7 +34,7 @@ class Writer:
     def __init__(self, run: Path, clock: Clock) -> None:
         self.run = run
         self.clock = clock
-        write_manifest(run, {"format": 1})
+        write_manifest(run, {"format": 1, "spawn_ns": 1})
         self.file = run / "proc" / "node1-x-7-100" / "self.rec"
         self.journal = Journal(Recording(self.file, "process"))
         self.journal.recording.add(encode_json("helo", HELLO))
