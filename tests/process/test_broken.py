@@ -192,6 +192,10 @@ def interrupted(how: Sequence[str], *words: str) -> Result:
 @pytest.mark.parametrize(("words", "code"), [((), -signal.SIGINT), (("--code", "6"), 6)])
 def test_ctrl_c(words: tuple[str, ...], code: int) -> None:
     alone, ours = interrupted((), *words), interrupted(HOTLAP, *words)
+    for _ in range(2):
+        if b"hotlap" in ours.stderr:
+            # It struck while a hook of ours ran: then that is where the script was interrupted.
+            ours = interrupted(HOTLAP, *words)
     assert ours.code == alone.code == code
     assert ours.stdout == alone.stdout == b"READY\ninterrupted: saving\n"
     assert ours.log is not None
