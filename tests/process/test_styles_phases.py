@@ -23,7 +23,7 @@ from process.style_runs import Bare, Measured, again, bare, measured, one_worker
 pytestmark = pytest.mark.slow
 
 FORKED = {"spawn": "fork", "forkserver": "fork"}
-NOISE = 3
+NOISE = 4
 """Attempts: a process that loses its core between our clock and the script's looks like a wrong
 phase, but not every time."""
 
@@ -80,7 +80,8 @@ STYLES = (
     Style(("contexts.py", "--context", "spawn", "--plant", "cpu=1"), training("Waves")),
     Style(("contexts.py", "--context", "forkserver", "--plant", "cpu=1"), training("Waves")),
     Style(("styles_pkg.train",), training("Shapes")),
-    Style(("chdir_mp.py",), training("Parts")),
+    # Its lap of logging contains the read of the loss and what `logging` does before a handler.
+    Style(("chdir_mp.py",), training("Parts"), together("logging", "other")),
     Style(("lightning_style.py",), (("TrainPoints", "training"), ("Points", "evaluation"))),
     # accelerate's wrapper of the optimizer is host code to us and the optimizer to the script.
     Style(
