@@ -1,11 +1,10 @@
 """DataLoaders: their creation, the start of an iteration, and the wait for each batch.
 
 Channels:
-``loader_created``: subject = the loader; fired when its constructor has returned.
+``loader_created``: subject = the loader; told when its constructor has returned.
 ``loader_iter``: subject = [loader, iterator or None]; the iterator is there at the end.
-``batch``: subject = the iterator; at the end of the data torch raises StopIteration through it.
-``batch_end`` is not a channel of its own: ``end`` of ``batch`` gets token None-safe, and the
-iterator's exhaustion is told by ``exhausted`` (subject = the iterator) before ``end``.
+``batch``: subject = the iterator.
+``exhausted``: subject = the iterator; told before the end of ``batch`` when there was none left.
 """
 
 from __future__ import annotations
