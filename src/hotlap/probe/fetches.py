@@ -4,7 +4,7 @@ Runs in loader workers and, at 0 workers, in the training thread. The split need
 of Linux (``schedstat`` and ``io`` of the thread); without the first, ``blocked`` includes waiting
 for a core and is marked as a bound by ``runqueue_ns`` None.
 
-Reading these counters costs 10 us, and two to four times as much in a step that has evicted them
+Reading these counters costs 10 us, and up to eight times as much in a step that has evicted them
 from the processor's caches. So where batches are many and quick, a sample of them is measured: how
 many are left out after a measured one is drawn by chance, whatever they take, around a mean that
 holds until the sum is written; then the sum is scaled to all of its batches.
@@ -24,8 +24,8 @@ from hotlap.sites.hub import Hub
 _SINGLY: Final = 32
 _TOGETHER: Final = 64
 _SECOND: Final = 1_000_000_000
-_PAUSE_NS: Final = 4_000_000
-"""Time from one measured batch to the next, on average: its cost stays near 1 % of the time."""
+_PAUSE_NS: Final = 20_000_000
+"""Time from one measured batch to the next, on average: its cost stays below 1 % of the time."""
 _MOST_SKIPPED: Final = 15
 _SKIPPED: Final = 1
 _SCALED: Final = (
@@ -114,7 +114,7 @@ class Fetches:
     identity: called once per batch for what tells the loader (``loader``, ``worker``,
     ``base_seed``, ``dataset``), or None when this thread's batches are not to be measured.
     write: takes a dictionary with the names of ``values.record.Fetches``.
-    Cost: 10 us per measured batch: every one at first and of those above 2 ms, later a sample.
+    Cost: 10 us per measured batch: every one at first and of those above 10 ms, later a sample.
     """
 
     def __init__(
