@@ -17,13 +17,11 @@ from hotlap.probe.ledger import WIDTH
 from hotlap.runs import frames
 from hotlap.runs.recording import Recording
 from hotlap.stats.histogram import bucket, quantile
-from hotlap.values.phase import ACCOUNTS, STEP_PHASES
+from hotlap.values.phase import ACCOUNTS, RULES, STEP_PHASES
 
 DETAIL: Final = 2000
 EXCERPTS: Final = 60
 EXCERPT: Final = 64
-RULES: Final = ("", "backward", "loader", "optimizer", "explicit")
-"""Rules that end a step, by rank: one that has been seen silences those below it."""
 COLUMNS: Final = (
     "number",
     "end_ns",

@@ -12,7 +12,7 @@ import weakref
 from time import perf_counter_ns, thread_time_ns
 from typing import Any, Final
 
-from hotlap.probe.journal import RULES, Journal
+from hotlap.probe.journal import Journal
 from hotlap.probe.ledger import (
     CHECKPOINT,
     COMPILE,
@@ -23,6 +23,7 @@ from hotlap.probe.ledger import (
     Ledger,
 )
 from hotlap.probe.stretches import Split, Stretch
+from hotlap.values.phase import RULES
 
 BY_BACKWARD, BY_LOADER, BY_OPTIMIZER, BY_HAND = (
     RULES.index(rule) for rule in ("backward", "loader", "optimizer", "explicit")

@@ -24,7 +24,7 @@ from hotlap.runs.fitting import (
     words,
 )
 from hotlap.runs.store import read_manifest
-from hotlap.values.phase import ACCOUNTS
+from hotlap.values.phase import ACCOUNTS, RULES
 from hotlap.values.record import (
     DevicePhase,
     Fault,
@@ -37,8 +37,6 @@ from hotlap.values.record import (
     Window,
 )
 
-RULES: Final = ("", "backward", "loader", "optimizer", "explicit")
-"""Rules that end a step, by the number that stands in a row."""
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
 

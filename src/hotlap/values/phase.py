@@ -31,3 +31,7 @@ ACCOUNTS: Final[tuple[str, ...]] = STEP_PHASES + CARVED_PHASES
 
 WORKER_SPLIT: Final[tuple[str, ...]] = ("blocked", "cpu", "runqueue", "collate", "ipc")
 """Parts of the time in which a loader prepares one batch."""
+
+RULES: Final[tuple[str, ...]] = ("", "backward", "loader", "optimizer", "explicit")
+"""Rules that end a step, by the number that stands in a record: a higher one, once seen, silences
+those below it."""

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch  # noqa: F401 - the watchers look it up among the imported modules
 
-from hotlap.probe.journal import RULES, Journal
+from hotlap.probe.journal import Journal
 from hotlap.probe.ledger import Ledger
 from hotlap.probe.loaders import KnownLoader, Loaders
 from hotlap.probe.models import Models
@@ -24,7 +24,7 @@ from hotlap.probe.places import Places
 from hotlap.probe.timeline import BY_HAND, Timeline
 from hotlap.probe.touches import Touches
 from hotlap.runs.recording import Recording
-from hotlap.values.phase import ACCOUNTS
+from hotlap.values.phase import ACCOUNTS, RULES
 from unit.probe.clock import Clock
 
 Spent = dict[str, int]
