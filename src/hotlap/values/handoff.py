@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 VARIABLE: Final = "HOTLAP_HANDOFF"
 """The only environment variable of our own: the path of the handoff file."""
@@ -22,6 +22,7 @@ class Handoff:
     started_ns: monotonic clock when the child was started.
     faults: sites whose hook is made to raise (fault injection; empty in real use).
     disabled: sites that are not installed.
+    trial: what a trial does, the JSON form of ``values.trial.TrialPlan``; None in a plain run.
     """
 
     run_dir: str
@@ -30,6 +31,7 @@ class Handoff:
     started_ns: int
     faults: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    trial: dict[str, Any] | None = None
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -49,4 +51,5 @@ class Handoff:
             started_ns=raw["started_ns"],
             faults=tuple(raw.get("faults", ())),
             disabled=tuple(raw.get("disabled", ())),
+            trial=raw.get("trial"),
         )
