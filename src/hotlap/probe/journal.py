@@ -126,6 +126,7 @@ class Journal:
         self.status: list[Callable[[], None]] = []
         self.begun_ns = perf_counter_ns()
         self.before_forward_ns = 0
+        self.first_step_ns: int | None = None
         self._raw: list[Raw] = []
         self._base: Raw = (0, 0, -1, (0,) * WIDTH, [0, 0, 0], 0, False)
         self._wall_ns = 0
@@ -151,7 +152,7 @@ class Journal:
     def first_step(self, at_ns: int, accounts: list[int], cpu_ns: int) -> None:
         """Note where the first step began and what had been booked until then."""
         self.recording.add(frames.encode_json("frst", {"at_ns": at_ns, "accounts": accounts}))
-        self._window_begin_ns = at_ns
+        self.first_step_ns = self._window_begin_ns = at_ns
         self._base = (at_ns, 0, -1, tuple(accounts), [0, 0, 0], cpu_ns, False)
         self._wall_ns = sum(accounts[:_PARTS])
 

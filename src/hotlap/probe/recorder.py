@@ -146,6 +146,11 @@ class Recorder:
     def _close_worker(self) -> None:
         self.fetches.flush()
 
+    @property
+    def worker_file(self) -> Path | None:
+        """The file of this process as a loader's worker; None while it is none."""
+        return None if self._worker is None else self._worker.path
+
     # -- cumulative records ----------------------------------------------------------------------
 
     def _write_facts(self) -> None:

@@ -270,6 +270,10 @@ class Timeline:
         self.counts = [0, 0, 0]
         self.epoch_first = False
 
+    def may_have_begun(self) -> bool:
+        """Tell whether the first step may have begun, as far as is known before its end."""
+        return self._mark is not None
+
     def since_last_tick(self) -> list[int]:
         """Return the accounts since the last tick; an open stretch is closed.
 
@@ -322,6 +326,7 @@ class Timeline:
         self.ledger.accounts = self.main
         self.stretch = None
         if not stretch.evaluated(trained):
+            stretch.until_ns = 0
             self._book(stretch.accounts, [0] * WIDTH)
             self._count(stretch.counts, [0, 0, 0])
             self.fetched.extend(stretch.fetched)
@@ -333,6 +338,7 @@ class Timeline:
             split = Split(stretch, now, by_loader=False)
         elif split.epoch_begins(stretch):
             self.epoch_first = True
+        stretch.until_ns = split.at_ns
         self._book_evaluation(split.accounts)
         if self.ticks == 0:
             self._mark = (split.at_ns, list(self.main)) if split.at_ns != now else None

@@ -13,6 +13,7 @@ PROCESSES: Final = "proc"
 PROCESS_FILE: Final = "self.rec"
 WORKER_PREFIX: Final = "worker-"
 SUFFIX: Final = ".rec"
+PROFILE_FILE: Final = "profile.rec"
 MACHINE_FILE: Final = "machine.rec"
 
 

@@ -116,6 +116,8 @@ class ProfileEntry:
     leaf: the innermost Python function, as ``module.function``.
     working_ns, blocked_ns, runqueue_ns: how the thread spent the time; None where the kernel does
     not tell. over_time: samples in 16 equal parts of the time from first step to the end.
+    span: where the innermost operation running there lies in the file: line, last line, column
+    and last column in bytes of UTF-8, as ``code.co_positions``; what ``expression`` is cut by.
     """
 
     role: str
@@ -130,6 +132,7 @@ class ProfileEntry:
     blocked_ns: int | None
     runqueue_ns: int | None
     over_time: tuple[int, ...] = ()
+    span: tuple[int, int, int, int] | None = None
 
 
 @dataclass(frozen=True)
