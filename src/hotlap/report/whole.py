@@ -21,6 +21,7 @@ from hotlap.report.sections import (
     step_lines,
 )
 from hotlap.report.units import digits, duration, many, share
+from hotlap.report.unmeasured import by_reason
 from hotlap.values.summary import ProcessSummary, RunSummary, TouchSummary
 
 MOST_CALLS: Final = 5
@@ -147,19 +148,11 @@ def _ends_of(trainers: Sequence[ProcessSummary]) -> list[ProcessSummary]:
     return ordered[: MOST_RANKS // 2] + ordered[-MOST_RANKS // 2 :]
 
 
-def _by_reason(not_measured: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return what was not measured, grouped by its reason, in the order of first mention."""
-    grouped: dict[str, list[str]] = {}
-    for what, because in not_measured:
-        grouped.setdefault(because, []).append(what)
-    return grouped
-
-
 def _missing(page: Page, summary: RunSummary) -> None:
     page.blank()
     if summary.not_measured:
         page.words("Missing", "Not measured, because", "dim")
-    for because, things in _by_reason(summary.not_measured).items():
+    for because, things in by_reason(summary.not_measured).items():
         named = ", ".join(NAMES.get(what, what) for what in things)
         page.words("", f"{named}: {because}", "dim", "- ")
     page.blank()
