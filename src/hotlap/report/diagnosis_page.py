@@ -157,9 +157,12 @@ def _workers(page: Page, facts: Facts) -> None:
     if not curve:
         return
     turn = knee(facts.curve)
-    said = "more workers still help" if turn is None else f"more than {turn} do not help"
-    if len(facts.curve) < 2:
+    if turn is None:
         said = "no other number was tried"
+    elif turn == max(point.workers for point in facts.curve):
+        said = f"{turn}, the most that were tried, are the fastest"
+    else:
+        said = f"more than {turn} do not help"
     most = max(point.per_s for point in curve) or 1.0
     rows = [
         Row(

@@ -67,7 +67,7 @@ def _in_full(page: Page, facts: Facts, finding: Finding, number: int) -> None:
     if len(finding.locations) > MOST_PLACES:
         page.words("", f"and {many(len(finding.locations) - MOST_PLACES, 'more line')}", "dim")
     if finding.evidence:
-        page.words("", f"seen: {evidence_line(finding.evidence)}", most=2)
+        page.words("", f"seen: {evidence_line(finding.evidence)}", most=3)
     share_of = recoverable(finding.recoverable_share, whole_of(facts.run))
     page.words("", f"costs: {share_of}, {SCOPES.get(finding.scope, finding.scope)}")
     changes = finding.remedy.changes.rstrip(".") or "nothing but the speed"

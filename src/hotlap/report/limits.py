@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from hotlap.stats.knee import knee as stats_knee
 from hotlap.values.facts import Facts, Measured, Missing, WorkerPoint
 
 CEILINGS: Final = {
@@ -49,17 +50,10 @@ def _limit(key: str, name: str, says: str, found: Measured[float] | Missing) -> 
 
 
 def knee(curve: Sequence[WorkerPoint]) -> int | None:
-    """Return the fewest workers whose rate the best measured one is not shown to beat.
+    """Return the fewest workers that are nearly as fast as the best number of them.
 
-    That is the first point whose interval reaches into the interval of the fastest point. None
-    when fewer than two numbers of workers were tried, and when the most workers tried are the
-    first to be as fast as that: then the rate may still rise beyond.
+    None when fewer than two numbers of workers were tried.
     """
-    points = sorted(curve, key=lambda point: point.workers)
-    if len(points) < 2:
+    if len(curve) < 2:
         return None
-    best = max(points, key=lambda point: point.per_s)
-    for point in points[:-1]:
-        if point.high >= best.low:
-            return point.workers
-    return None
+    return stats_knee([(point.workers, point.per_s) for point in curve])

@@ -90,8 +90,11 @@ def _of_unit(value: float, unit: str) -> str | None:
         return duration(value)
     if unit == "ns per step":
         return f"{duration(value)} per step"
-    if unit == "share":
-        return share(value) if value >= 0 else f"-{share(-value)}"
+    if unit == "share" or unit.startswith("share of "):
+        signed = share(value) if value >= 0 else f"-{share(-value)}"
+        return f"{signed}{unit.removeprefix('share')}"
+    if unit == "us":
+        return f"{digits(value)} µs"
     if unit == "bytes":
         return size(value)
     if unit == "bytes/s":
@@ -106,9 +109,9 @@ def _listed(value: Any) -> str:
 
 
 def evidence_line(evidence: tuple[Evidence, ...]) -> str:
-    """Return all evidence in one line: ``CPU of a batch 61 %, waiting 6.01 ms``."""
-    said = [f"{readable(one.name)} {figure(one.value, one.unit)}" for one in evidence]
-    return ", ".join(said)
+    """Return all evidence in one line: ``CPU of a batch: 61 %; waiting: 6.01 ms``."""
+    said = [f"{readable(one.name)}: {figure(one.value, one.unit)}" for one in evidence]
+    return "; ".join(said)
 
 
 def place(location: Location) -> str:
