@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -106,40 +108,46 @@ def _source(page: Page, text: str) -> None:
     page.lines.append(Text.assemble(" " * (GUTTER + 4), (shown, "cyan")))
 
 
-def suspected_lines(page: Page, findings: Sequence[Finding], most: int, command: str) -> None:
+def suspected_lines(
+    page: Page, findings: Sequence[Finding], most: int, command: Sequence[str]
+) -> None:
     """Write causes that one run suspects, and the command that would settle them.
 
-    findings: ranked; those proven already are written alike. most: how many are written.
-    command: the training's own command, as the user would type it.
+    findings: ranked. most: how many are written. command: the training's own.
     """
     shown = findings[:most]
     if not shown:
         return
     for at, finding in enumerate(shown):
-        where = f" at {place(finding.locations[0])}" if finding.locations else ""
-        said = f"{finding.code} {readable(finding.name)}{where}: {_first_sentence(finding.say)}"
-        page.words("" if at else "Suspected", said, "", "▸ ", most=3)
+        page.words("" if at else "Suspected", _suspicion(finding), "", "▸ ", most=3)
     if len(findings) > most:
         page.words("", f"and {many(len(findings) - most, 'smaller one')}", "dim")
-    settles = " and ".join(dict.fromkeys(_settled_by(finding) for finding in shown))
-    page.words("", f"One run cannot prove a cause; hotlap diagnose would tell {settles}:", "dim")
-    text = f"hotlap diagnose {readable(command)}"
-    room = page.width - GUTTER
-    if cell_len(text) > room:
-        text = "hotlap diagnose, followed by the same command"
+    settles = "; ".join(dict.fromkeys(_settled_by(finding) for finding in shown[:2]))
+    page.words("", f"One run proves no cause; an experiment tells {settles}:", "dim")
+    text = f"hotlap diagnose {readable(shlex.join(command))}"
+    if cell_len(text) > page.width - GUTTER:
+        text = "hotlap diagnose, with the same command after it"
     page.lines.append(Text.assemble(" " * GUTTER, (text, "bold")))
 
 
-def _first_sentence(say: str) -> str:
-    """Return what the finding is, without what to do."""
-    first = readable(say).split(". ", 1)[0]
-    return first.rstrip(".") + "."
+def beside(sentences: Sequence[str], findings: Sequence[Finding]) -> Sequence[str]:
+    """Return what stands out, without the sentence that nothing does where causes are suspected."""
+    if not findings:
+        return sentences
+    return [words for words in sentences if not words.startswith("nothing stands out")]
+
+
+def _suspicion(finding: Finding) -> str:
+    """Return where it is and what it is, without what to do: a whole sentence or two."""
+    where = f" at {place(finding.locations[0])}" if finding.locations else ""
+    first = re.split(r"(?<=\.)\s+(?=[A-Z])", readable(finding.say), maxsplit=1)[0]
+    return f"{finding.code} {readable(finding.name)}{where}: {sentence(first)}"
 
 
 def _settled_by(finding: Finding) -> str:
     """Return what an experiment would find out about a suspected cause."""
     if finding.phase == "data_wait":
-        return "whether the loader or the steps limit, and by how much"
+        return "which limits, the loader or the steps"
     if finding.scope != "step":
         return "what share of the run it costs"
     return "how much faster a step is without it"
