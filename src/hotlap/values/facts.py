@@ -100,7 +100,7 @@ class Facts:
     run: the account of the watched trial, which ran as the user would run it.
     whole_run: the watched trial came to its own end, so its shares are those of the whole run.
     profile: sampled stacks of trainer and workers of the watched trial.
-    source: the user's lines that the profile names, by ``(file, line)``.
+    source: the user's lines that the profile names, by ``"file:line"``.
     step_series: step times of the watched trial in order, at most 4,000, evenly thinned.
     noise: relative difference of two equal windows (A/A), 95 %: what can be told apart here, now.
     compute_per_s, loader_per_s, prep_per_s, fetch_per_s: the ceilings of DESIGN §4.
