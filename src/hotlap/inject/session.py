@@ -7,12 +7,16 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hotlap.probe.recorder import Recorder
 from hotlap.sites import catalogue
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
+from hotlap.values.trial import TrialPlan
+
+if TYPE_CHECKING:
+    from hotlap.inject.conditions.profiling import Profiling
 
 _current: Session | None = None
 
@@ -35,6 +39,7 @@ class Session:
     ) -> None:
         self.recorder = Recorder(run, start_dir, start_ns)
         self._ended = False
+        self.profiling: Profiling | None = None
         self.patches = Patches()
         self.hub = Hub(self.recorder.fault, faults, disabled)
         self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
@@ -42,10 +47,14 @@ class Session:
     def begin(self) -> None:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
         self.recorder.attach(self.hub)
+        if self.profiling is not None:
+            self.profiling.attach(self.hub)
         for name in catalogue.WATCHED:
             if name in sys.modules:
                 self.imported(name)
         self.recorder.announce()
+        if self.profiling is not None:
+            self.profiling.begin()
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(self.end)
 
@@ -56,10 +65,14 @@ class Session:
     def end(self) -> None:
         """Write the farewell and undo every patch. May be called twice. Never raises."""
         self._ended = True
+        if self.profiling is not None:
+            self.profiling.stop()
         try:
             self.recorder.close()
         except Exception as error:
             self.recorder.fault("close", error)
+        if self.profiling is not None:
+            self.profiling.close()
         self.patches.undo()
         atexit.unregister(self.end)
 
@@ -68,6 +81,8 @@ class Session:
             return
         try:
             self.recorder.after_fork()
+            if self.profiling is not None:
+                self.profiling.after_fork()
         except Exception as error:
             self.recorder.fault("fork", error)
 
@@ -81,9 +96,18 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
         handoff.get("faults", ()),
         handoff.get("disabled", ()),
     )
+    if handoff.get("trial"):
+        _prepare(session, TrialPlan.from_dict(handoff["trial"]))
     session.begin()
     _current = session
     return session
+
+
+def _prepare(session: Session, plan: TrialPlan) -> None:
+    """Make what only a trial has; a plain run does not even load it."""
+    from hotlap.inject.conditions.profiling import Profiling
+
+    session.profiling = Profiling(session.recorder, plan)
 
 
 def begin(run: Path, start_dir: str, start_ns: int) -> Session:

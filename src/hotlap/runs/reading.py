@@ -23,6 +23,7 @@ from hotlap.runs.fitting import (
     window_of,
     words,
 )
+from hotlap.runs.profiles import Tables
 from hotlap.runs.store import read_manifest
 from hotlap.values.phase import ACCOUNTS, RULES
 from hotlap.values.record import (
@@ -131,6 +132,7 @@ class _Draft:
         self.touches: list[Touch] = []
         self.device: list[DevicePhase] = []
         self.faults: list[Fault] = []
+        self.tables = Tables()
 
     def take(self, frame: frames.Frame) -> None:
         """Take in one frame; an unknown tag is skipped."""
@@ -165,18 +167,36 @@ class _Draft:
                 self.touches = [touch_of(one) for one in value]
             case "devc":
                 self.device = [fitted(DevicePhase, one) for one in value]
+            case "prof" | "gcol" | "smpl":
+                self.tables.take(frame.tag, value)
             case "falt":
                 self.faults.append(fitted(Fault, value))
 
 
 _KNOWN: Final = frozenset(
-    ("helo", "fact", "frst", "bye.", "stat", "wind", "load", "ftch", "tuch", "devc", "falt")
+    (
+        "helo",
+        "fact",
+        "frst",
+        "bye.",
+        "stat",
+        "wind",
+        "load",
+        "ftch",
+        "tuch",
+        "devc",
+        "falt",
+        "prof",
+        "gcol",
+        "smpl",
+    )
 )
 
 
 def _process(folder: Path, damage: list[str]) -> Process | None:
     draft = _Draft()
-    files = [folder / layout.PROCESS_FILE, *sorted(folder.glob(f"{layout.WORKER_PREFIX}*"))]
+    own = [folder / layout.PROCESS_FILE, folder / layout.PROFILE_FILE]
+    files = [*own, *sorted(folder.glob(f"{layout.WORKER_PREFIX}*"))]
     for path in files:
         for frame in _frames(path, damage):
             try:
@@ -220,6 +240,10 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
         facts={**facts, **draft.counts},
+        profile=draft.tables.profile(first.get("at_ns"), bye.get("end_ns")),
+        profile_facts=draft.tables.profile_facts(),
+        collector=draft.tables.collector(),
+        sample_clock=draft.tables.sample_clock(),
     )
 
 
