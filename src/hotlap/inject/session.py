@@ -16,6 +16,7 @@ from hotlap.sites.patches import Patches
 from hotlap.values.trial import TrialPlan
 
 if TYPE_CHECKING:
+    from hotlap.inject.conditions.conductor import Conditions
     from hotlap.inject.conditions.profiling import Profiling
 
 _current: Session | None = None
@@ -40,6 +41,7 @@ class Session:
         self.recorder = Recorder(run, start_dir, start_ns)
         self._ended = False
         self.profiling: Profiling | None = None
+        self.conditions: Conditions | None = None
         self.patches = Patches()
         self.hub = Hub(self.recorder.fault, faults, disabled)
         self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
@@ -47,6 +49,8 @@ class Session:
     def begin(self) -> None:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
         self.recorder.attach(self.hub)
+        if self.conditions is not None:
+            self.conditions.attach()
         if self.profiling is not None:
             self.profiling.attach(self.hub)
         for name in catalogue.WATCHED:
@@ -68,6 +72,8 @@ class Session:
         if self.profiling is not None:
             self.profiling.stop()
         try:
+            if self.conditions is not None:
+                self.conditions.end()
             self.recorder.close()
         except Exception as error:
             self.recorder.fault("close", error)
@@ -105,8 +111,10 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
 
 def _prepare(session: Session, plan: TrialPlan) -> None:
     """Make what only a trial has; a plain run does not even load it."""
+    from hotlap.inject.conditions.conductor import Conditions
     from hotlap.inject.conditions.profiling import Profiling
 
+    session.conditions = Conditions(session, plan)
     session.profiling = Profiling(session.recorder, plan)
 
 

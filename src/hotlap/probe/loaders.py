@@ -204,6 +204,11 @@ class Loaders:
             known.trains = known.evaluates = known.fresh = False
         self._journal.status.append(self._write)
 
+    def known(self, loader: Any) -> KnownLoader | None:
+        """Return what is known of a loader; None of one that was not seen."""
+        held = self._known.get(id(loader))
+        return None if held is None else held[1]
+
     def _of(self, loader: Any) -> KnownLoader:
         known = self._known.get(id(loader))
         return known[1] if known is not None else self._learn(loader, None)

@@ -25,6 +25,7 @@ from hotlap.runs.fitting import (
 )
 from hotlap.runs.profiles import Tables
 from hotlap.runs.store import read_manifest
+from hotlap.runs.window_results import window_result_of, with_splits
 from hotlap.values.phase import ACCOUNTS, RULES
 from hotlap.values.record import (
     DevicePhase,
@@ -37,6 +38,7 @@ from hotlap.values.record import (
     Touch,
     Window,
 )
+from hotlap.values.trial import WindowResult
 
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
@@ -132,6 +134,8 @@ class _Draft:
         self.touches: list[Touch] = []
         self.device: list[DevicePhase] = []
         self.faults: list[Fault] = []
+        self.results: list[WindowResult] = []
+        self.settings: dict[str, Any] = {}
         self.tables = Tables()
 
     def take(self, frame: frames.Frame) -> None:
@@ -169,6 +173,10 @@ class _Draft:
                 self.device = [fitted(DevicePhase, one) for one in value]
             case "prof" | "gcol" | "smpl":
                 self.tables.take(frame.tag, value)
+            case "winr":
+                self.results.append(window_result_of(value))
+            case "sett":
+                self.settings.update(need(value, dict[str, Any], "sett"))
             case "falt":
                 self.faults.append(fitted(Fault, value))
 
@@ -189,6 +197,8 @@ _KNOWN: Final = frozenset(
         "prof",
         "gcol",
         "smpl",
+        "winr",
+        "sett",
     )
 )
 
@@ -240,6 +250,8 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
         facts={**facts, **draft.counts},
+        windows_measured=with_splits(draft.results, draft.fetches),
+        settings_proof=draft.settings,
         profile=draft.tables.profile(first.get("at_ns"), bye.get("end_ns")),
         profile_facts=draft.tables.profile_facts(),
         collector=draft.tables.collector(),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hotlap.values.trial import ProfileEntry
+    from hotlap.values.trial import ProfileEntry, WindowResult
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,10 @@ class Process:
     device_phases: tuple[DevicePhase, ...] = ()
     faults: tuple[Fault, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    windows_measured: tuple[WindowResult, ...] = ()
+    """What the windows of a trial measured, in their order."""
+    settings_proof: dict[str, Any] = field(default_factory=dict)
+    """By the name of a setting that a trial tried: value, acted, proof in words."""
     profile: tuple[ProfileEntry, ...] = ()
     """Sampled stacks of this process and its loaders' workers, in trials that take them."""
     profile_facts: dict[str, Any] = field(default_factory=dict)
