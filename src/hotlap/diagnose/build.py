@@ -26,44 +26,48 @@ class Rule:
     scope: str = "step"
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What a rule says about a region.
+
+    share: bounds of the recoverable share. first: the place to name first, if it is not the
+    region's hot line. specific: False for what no rule knows by name.
+    """
+
+    phase: str
+    share: Bounds
+    remedy: Remedy
+    say: str
+    first: Place | None = None
+    evidence: tuple[Evidence, ...] = ()
+    status: str = "suspected"
+    specific: bool = True
+
+
 def worth(facts: Facts, share: float | None) -> bool:
     """Tell whether a share of the run stands above what is noise or not worth a change."""
     return share is not None and share >= max(LEAST_SHARE, 1.5 * floor_of(facts))
 
 
-def finding(
-    facts: Facts,
-    rule: Rule,
-    region: Region | None,
-    *,
-    phase: str,
-    share: Bounds,
-    remedy: Remedy,
-    say: str,
-    first: Place | None = None,
-    evidence: tuple[Evidence, ...] = (),
-    status: str = "suspected",
-    specific: bool = True,
-) -> Finding:
+def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Finding:
     """Return the finding of ``rule`` about ``region``.
 
-    share: bounds of the recoverable share. first: the place to name first, if it is not the
-    region's hot line. region: None for what has a place but no lines in the profile.
+    region: None for what has a place but no lines in the profile.
     """
     return Finding(
         code=rule.code,
         name=rule.name,
-        phase=phase,
+        phase=claim.phase,
         scope=rule.scope,
-        status=status,
-        recoverable_share=share,
-        predicted_speedup=predict.speedup(facts, share),
-        locations=_locations(region, first),
-        evidence=(*_measured(region), *evidence),
-        remedy=remedy,
-        say=say,
+        status=claim.status,
+        recoverable_share=claim.share,
+        predicted_speedup=predict.speedup(facts, claim.share),
+        locations=_locations(region, claim.first),
+        evidence=(*_measured(region), *claim.evidence),
+        remedy=claim.remedy,
+        say=claim.say,
         covers=region.keys if region is not None else frozenset(),
-        specific=specific,
+        specific=claim.specific,
     )
 
 

@@ -194,7 +194,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     _kind(
         "random numbers",
-        r"np\.random\.|torch\.(randn?|randint|randperm|multinomial|normal)\b|random\.(choices|sample|shuffle)",
+        r"np\.random\.|torch\.(randn?|randint|randperm|multinomial|normal)\b|"
+        r"random\.(choices|sample|shuffle)",
         "drawing random numbers",
         "draw them for a whole batch at once",
     ),

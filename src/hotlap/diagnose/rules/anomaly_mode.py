@@ -14,7 +14,7 @@ what it costs.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding
+from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.shares import floor_of, run_share, step_share
 from hotlap.diagnose.switches import first_setting, truthy, what_if
 from hotlap.values.facts import Facts
@@ -45,14 +45,17 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         None,
-        phase="backward",
-        share=share,
-        first=place,
-        status=status,
-        remedy=Remedy("knob", ("debug_switches",), "a NaN is no longer traced to its operator"),
-        say=(
-            "Autograd's anomaly detection (a debugging switch, detect_anomaly) is on, so every "
-            "operator keeps a traceback and every gradient is checked. Turn it off, and on again "
-            "only to hunt a NaN."
+        Claim(
+            phase="backward",
+            share=share,
+            first=place,
+            status=status,
+            remedy=Remedy("knob", ("debug_switches",), "a NaN is no longer traced to its operator"),
+            say=(
+                "Autograd's anomaly detection (a debugging switch, detect_anomaly) is on, so every "
+                "operator keeps a traceback and every gradient is checked. Turn it off, and on "
+                "again "
+                "only to hunt a NaN."
+            ),
         ),
     )

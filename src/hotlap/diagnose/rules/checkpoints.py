@@ -14,7 +14,7 @@ background.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -47,13 +47,16 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
-        phase="checkpoint",
-        share=predict.recoverable(share, least=0.75),
-        first=named,
-        remedy=Remedy("code", (), "how much work a crash can cost"),
-        say=(
-            f"{percent(share)} of the time goes into saving checkpoints{where}{each}{quoted}. Save "
-            f"less often (every n minutes), or in the background."
+        Claim(
+            phase="checkpoint",
+            share=predict.recoverable(share, least=0.75),
+            first=named,
+            remedy=Remedy("code", (), "how much work a crash can cost"),
+            say=(
+                f"{percent(share)} of the time goes into saving checkpoints{where}{each}{quoted}. "
+                "Save "
+                f"less often (every n minutes), or in the background."
+            ),
+            evidence=(Evidence("saves", count or None, "in the trial"),),
         ),
-        evidence=(Evidence("saves", count or None, "in the trial"),),
     )

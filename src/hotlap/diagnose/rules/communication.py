@@ -14,7 +14,7 @@ n steps.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -36,15 +36,17 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="communication",
-        share=predict.recoverable(region.share, least=0.7),
-        remedy=Remedy("code", (), "how often ranks agree on the value"),
-        say=(
-            f"{percent(region.share)} of the time goes into collectives between the ranks "
-            f"(all_reduce, barrier: communication): {text_of(facts, region.top)} at "
-            f"{at(region.hot)}. Do it every n steps, or together with other values in one call."
+        Claim(
+            phase="communication",
+            share=predict.recoverable(region.share, least=0.7),
+            remedy=Remedy("code", (), "how often ranks agree on the value"),
+            say=(
+                f"{percent(region.share)} of the time goes into collectives between the ranks "
+                f"(all_reduce, barrier: communication): {text_of(facts, region.top)} at "
+                f"{at(region.hot)}. Do it every n steps, or together with other values in one call."
+            ),
+            evidence=(Evidence("ranks", len(facts.run.trainers), "processes"),),
         ),
-        evidence=(Evidence("ranks", len(facts.run.trainers), "processes"),),
     )
 
 

@@ -15,7 +15,7 @@ silent.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -45,16 +45,19 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="logging",
-        share=predict.recoverable(region.share, least=0.8),
-        first=region.hot,
-        remedy=Remedy("code", (), "how often the log is written"),
-        say=(
-            f"{percent(region.share)} of the time goes into logging, {what}: "
-            f"{text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, instead of "
-            f"at every step."
+        Claim(
+            phase="logging",
+            share=predict.recoverable(region.share, least=0.8),
+            first=region.hot,
+            remedy=Remedy("code", (), "how often the log is written"),
+            say=(
+                f"{percent(region.share)} of the time goes into logging, {what}: "
+                f"{text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, instead "
+                "of "
+                f"at every step."
+            ),
+            evidence=(Evidence("logging phase", share, "share of the run"),),
         ),
-        evidence=(Evidence("logging phase", share, "share of the run"),),
     )
 
 

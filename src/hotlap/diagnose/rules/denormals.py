@@ -14,7 +14,7 @@ stands.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.shares import run_share
@@ -39,13 +39,15 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase=region.top.phase if region else "forward",
-        share=share,
-        status="proven",
-        remedy=Remedy("knob", ("flush_denormal",), "values below 1e-38 become 0"),
-        say=(
-            "The training computes with denormal (subnormal, nearly zero) numbers, which this "
-            "processor handles many times slower. Call torch.set_flush_denormal(True), or keep "
-            "the values away from zero."
+        Claim(
+            phase=region.top.phase if region else "forward",
+            share=share,
+            status="proven",
+            remedy=Remedy("knob", ("flush_denormal",), "values below 1e-38 become 0"),
+            say=(
+                "The training computes with denormal (subnormal, nearly zero) numbers, which this "
+                "processor handles many times slower. Call torch.set_flush_denormal(True), or keep "
+                "the values away from zero."
+            ),
         ),
     )

@@ -14,7 +14,7 @@ the price of it.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.operators import dtype_share
 from hotlap.diagnose.regions import select
@@ -47,14 +47,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="forward",
-        share=Bounds(0.35 * share * compute, 0.6 * share * compute),
-        first=first_setting(facts, _SETTINGS),
-        remedy=Remedy("code", (), "the precision of every result: float32 in place of float64"),
-        say=(
-            f"{percent(share)} of the model's arithmetic runs in float64 (double precision), which "
-            f"takes about twice the time and memory of float32. Convert the data where it enters "
-            f"and create the model in float32."
+        Claim(
+            phase="forward",
+            share=Bounds(0.35 * share * compute, 0.6 * share * compute),
+            first=first_setting(facts, _SETTINGS),
+            remedy=Remedy("code", (), "the precision of every result: float32 in place of float64"),
+            say=(
+                f"{percent(share)} of the model's arithmetic runs in float64 (double precision), "
+                "which "
+                "takes about twice the time and memory of float32. Convert the data where it "
+                "enters "
+                f"and create the model in float32."
+            ),
+            evidence=(
+                Evidence("heavy operators in float64", round(share, 3), "share of their time"),
+            ),
         ),
-        evidence=(Evidence("heavy operators in float64", round(share, 3), "share of their time"),),
     )

@@ -14,7 +14,7 @@ under `torch.inference_mode()`.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding
+from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import region_of, select
 from hotlap.diagnose.say import at, percent, text_of
@@ -52,13 +52,16 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
-        phase="evaluation",
-        share=Bounds(0.6 * share, 0.98 * share),
-        first=region.entry if region else None,
-        remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
-        say=(
-            f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. Evaluate "
-            f"less often or on fewer batches: training stands still meanwhile."
+        Claim(
+            phase="evaluation",
+            share=Bounds(0.6 * share, 0.98 * share),
+            first=region.entry if region else None,
+            remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
+            say=(
+                f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. "
+                "Evaluate "
+                f"less often or on fewer batches: training stands still meanwhile."
+            ),
+            evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
         ),
-        evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
     )

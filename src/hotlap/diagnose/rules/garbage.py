@@ -15,7 +15,7 @@ thresholds.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import base_of, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
@@ -41,16 +41,23 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="other",
-        share=predict.recoverable(share, least=0.75),
-        first=first_setting(facts, ("gc_collect", "collect")) or (region.hot if region else None),
-        remedy=Remedy("code", ("gc_control",), "when unreachable cycles are freed"),
-        say=(
-            f"Python's garbage collector takes {percent(share)} of the time"
-            + (", called by hand (gc.collect)" if region else ", walking over many live objects")
-            + ". Drop explicit collections, and call gc.freeze() once after start-up."
+        Claim(
+            phase="other",
+            share=predict.recoverable(share, least=0.75),
+            first=first_setting(facts, ("gc_collect", "collect"))
+            or (region.hot if region else None),
+            remedy=Remedy("code", ("gc_control",), "when unreachable cycles are freed"),
+            say=(
+                f"Python's garbage collector takes {percent(share)} of the time"
+                + (
+                    ", called by hand (gc.collect)"
+                    if region
+                    else ", walking over many live objects"
+                )
+                + ". Drop explicit collections, and call gc.freeze() once after start-up."
+            ),
+            evidence=(Evidence("collections", facts.counts.get("collections"), "in the trial"),),
         ),
-        evidence=(Evidence("collections", facts.counts.get("collections"), "in the trial"),),
     )
 
 

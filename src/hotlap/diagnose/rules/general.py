@@ -14,7 +14,7 @@ the model's own arithmetic are left out, and a rule with evidence of its own out
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, growing, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, growing, state_of, worth
 from hotlap.diagnose.compute import MODEL_PHASES, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, by_function, region_of
@@ -54,16 +54,19 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         best,
-        phase=best.top.phase,
-        share=predict.recoverable(best.share, least=0.65),
-        remedy=Remedy("code", (), "what the line is for"),
-        specific=False,
-        say=(
-            f"{percent(best.share)} of the time is spent at {at(best.hot)} in "
-            f"{best.top.phase}, {_STATES[state_of(best)]}, {rhythm}: "
-            f"{text_of(facts, best.top)}{f', {kind.noun}' if kind else ''}. To mend it, {advice}."
+        Claim(
+            phase=best.top.phase,
+            share=predict.recoverable(best.share, least=0.65),
+            remedy=Remedy("code", (), "what the line is for"),
+            specific=False,
+            say=(
+                f"{percent(best.share)} of the time is spent at {at(best.hot)} in "
+                f"{best.top.phase}, {_STATES[state_of(best)]}, {rhythm}: "
+                f"{text_of(facts, best.top)}{f', {kind.noun}' if kind else ''}. To mend it, "
+                f"{advice}."
+            ),
+            evidence=(Evidence("late against early", factor, "times"),),
         ),
-        evidence=(Evidence("late against early", factor, "times"),),
     )
 
 

@@ -14,7 +14,7 @@ last.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
@@ -48,16 +48,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="backward",
-        share=Bounds(0.5 * waits * most, min(most, 1.3 * waits * most + 0.05)),
-        remedy=Remedy("knob", ("no_sync",), "nothing: the same sums, reduced once"),
-        say=(
-            f"Gradients are accumulated over {passes:.0f} backward passes but all-reduced between "
-            f"ranks in each of them (the backward pass is {percent(backward or 0.0)} of the time). "
-            f"Put forward and backward of all but the last micro-step under model.no_sync()."
-        ),
-        evidence=(
-            Evidence("backward passes", passes, "per step"),
-            Evidence("blocked in backward", blocked, "share of that time"),
+        Claim(
+            phase="backward",
+            share=Bounds(0.5 * waits * most, min(most, 1.3 * waits * most + 0.05)),
+            remedy=Remedy("knob", ("no_sync",), "nothing: the same sums, reduced once"),
+            say=(
+                f"Gradients are accumulated over {passes:.0f} backward passes but all-reduced "
+                "between "
+                f"ranks in each of them (the backward pass is {percent(backward or 0.0)} of the "
+                "time). "
+                f"Put forward and backward of all but the last micro-step under model.no_sync()."
+            ),
+            evidence=(
+                Evidence("backward passes", passes, "per step"),
+                Evidence("blocked in backward", blocked, "share of that time"),
+            ),
         ),
     )

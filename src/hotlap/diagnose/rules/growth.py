@@ -15,7 +15,7 @@ the history, allocate ahead.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding, growing, worth
+from hotlap.diagnose.build import Claim, Rule, finding, growing, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
@@ -49,17 +49,21 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
-        phase=region.top.phase if region else "other",
-        share=Bounds(0.75 * share, min(0.99, 1.15 * share)),
-        remedy=Remedy("code", (), "nothing, if what is kept is not used"),
-        say=(
-            f"Steps become slower as the run goes on, {found.growth:.1f} times from start to end "
-            f"({percent(share)} of the time so far), because something grows with every step"
-            f"{where}. Do not keep history or graphs: detach what you store, and bound its length."
-        ),
-        evidence=(
-            Evidence("step at the start", round(found.start / 1e6, 3), "ms"),
-            Evidence("step at the end", round(found.end / 1e6, 3), "ms"),
+        Claim(
+            phase=region.top.phase if region else "other",
+            share=Bounds(0.75 * share, min(0.99, 1.15 * share)),
+            remedy=Remedy("code", (), "nothing, if what is kept is not used"),
+            say=(
+                f"Steps become slower as the run goes on, {found.growth:.1f} times from start to "
+                "end "
+                f"({percent(share)} of the time so far), because something grows with every step"
+                f"{where}. Do not keep history or graphs: detach what you store, and bound its "
+                "length."
+            ),
+            evidence=(
+                Evidence("step at the start", round(found.start / 1e6, 3), "ms"),
+                Evidence("step at the end", round(found.end / 1e6, 3), "ms"),
+            ),
         ),
     )
 

@@ -15,7 +15,7 @@ operators are the model's arithmetic are left out.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.compute import in_loop, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, region_of
@@ -51,15 +51,18 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase=top.phase,
-        share=predict.recoverable(region.share, least=0.75),
-        remedy=Remedy("code", (), "when the work is done"),
-        say=(
-            f"{percent(region.share)} of the time goes into the code between the passes of a step: "
-            f"{text_of(facts, top)} at {at(region.hot)}, {what}{slow_loop}, while the model "
-            f"stands still. To mend it, {advice}."
+        Claim(
+            phase=top.phase,
+            share=predict.recoverable(region.share, least=0.75),
+            remedy=Remedy("code", (), "when the work is done"),
+            say=(
+                f"{percent(region.share)} of the time goes into the code between the passes of a "
+                "step: "
+                f"{text_of(facts, top)} at {at(region.hot)}, {what}{slow_loop}, while the model "
+                f"stands still. To mend it, {advice}."
+            ),
+            evidence=(Evidence("lines", len(region.costs), "in the profile"),),
         ),
-        evidence=(Evidence("lines", len(region.costs), "in the profile"),),
     )
 
 

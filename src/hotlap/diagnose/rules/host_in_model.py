@@ -16,7 +16,7 @@ operations.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.compute import MODEL_PHASES, in_loop, is_models_own
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.operators import operators_at
@@ -59,22 +59,25 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             facts,
             Rule(CODE, NAME),
             region,
-            phase=top.phase,
-            share=predict.recoverable(region.share, least=0.6, most=1.0),
-            status="suspected",
-            remedy=Remedy("code", (), "nothing, if the values stay the same"),
-            say=(
-                f"In the {top.phase} pass {percent(region.share)} of the time goes into "
-                f"{text_of(facts, top)} at {at(region.hot)}{what}{again}: it is repeated at every "
-                f"step and is not the model's own arithmetic. To mend it, {advice}."
-            ),
-            evidence=(
-                Evidence(
-                    "heavy operators on these lines",
-                    None if operators is None else round(operators.heavy_share, 3),
-                    "share of operators' time",
+            Claim(
+                phase=top.phase,
+                share=predict.recoverable(region.share, least=0.6, most=1.0),
+                status="suspected",
+                remedy=Remedy("code", (), "nothing, if the values stay the same"),
+                say=(
+                    f"In the {top.phase} pass {percent(region.share)} of the time goes into "
+                    f"{text_of(facts, top)} at {at(region.hot)}{what}{again}: it is repeated at "
+                    "every "
+                    f"step and is not the model's own arithmetic. To mend it, {advice}."
                 ),
-                Evidence("state", state_of(region), ""),
+                evidence=(
+                    Evidence(
+                        "heavy operators on these lines",
+                        None if operators is None else round(operators.heavy_share, 3),
+                        "share of operators' time",
+                    ),
+                    Evidence("state", state_of(region), ""),
+                ),
             ),
         )
     return Clear("the model's passes do the model's arithmetic")

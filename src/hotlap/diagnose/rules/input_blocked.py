@@ -15,7 +15,7 @@ it, packing small files into few large ones makes the waits fewer.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.regions import region_of
@@ -52,17 +52,22 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="data_wait",
-        share=predict.recoverable(min(region.share, data.wait), least=0.75),
-        remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
-        say=(
-            f"The training waits for data for {percent(data.wait)} of its time, and that wait is "
-            f"blocked, not computing: {what}, {text_of(facts, region.top)} at {at(region.hot)}, "
-            f"with num_workers={data.workers}. To mend it, {advice}; blocked time also overlaps "
-            f"when more loader workers wait at once."
-        ),
-        evidence=(
-            Evidence("waiting for data", round(data.wait, 3), "share of the run"),
-            Evidence("read from storage", disk, "bytes"),
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(min(region.share, data.wait), least=0.75),
+            remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, and that wait "
+                "is "
+                f"blocked, not computing: {what}, {text_of(facts, region.top)} at "
+                f"{at(region.hot)}, "
+                f"with num_workers={data.workers}. To mend it, {advice}; blocked time also "
+                "overlaps "
+                f"when more loader workers wait at once."
+            ),
+            evidence=(
+                Evidence("waiting for data", round(data.wait, 3), "share of the run"),
+                Evidence("read from storage", disk, "bytes"),
+            ),
         ),
     )

@@ -15,7 +15,7 @@ ahead of the training, or let the data set return whole batches (`__getitems__`)
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.work import kind_of
@@ -43,12 +43,16 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="data_wait",
-        share=predict.recoverable(min(region.share, data.wait)),
-        remedy=Remedy("code", ("batched_fetch",), "nothing, if the batches stay the same"),
-        say=(
-            f"{percent(region.share)} of the time goes into collate, where samples become a batch"
-            f"{what}: {text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, or "
-            f"do the work in the data set, ahead of the training."
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(min(region.share, data.wait)),
+            remedy=Remedy("code", ("batched_fetch",), "nothing, if the batches stay the same"),
+            say=(
+                f"{percent(region.share)} of the time goes into collate, where samples become a "
+                "batch"
+                f"{what}: {text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, "
+                "or "
+                f"do the work in the data set, ahead of the training."
+            ),
         ),
     )

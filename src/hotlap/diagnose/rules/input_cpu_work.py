@@ -19,7 +19,7 @@ go away; they end where the model alone would be the limit.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, best_point, input_of
 from hotlap.diagnose.regions import Region, region_of
@@ -74,17 +74,19 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="data_wait",
-        share=predict.recoverable(min(region.share, data.wait)),
-        remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
-        say=(
-            f"The training waits for data for {percent(data.wait)} of its time, and "
-            f"{percent(region.share)} of it goes into {what}: {text_of(facts, region.top)} at "
-            f"{at(region.hot)}, done for each sample {where}. "
-            f"To mend it, {advice}{more}."
-        ),
-        evidence=(
-            Evidence("waiting for data", round(data.wait, 3), "share of the run"),
-            Evidence("workers", data.workers, "processes"),
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(min(region.share, data.wait)),
+            remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, and "
+                f"{percent(region.share)} of it goes into {what}: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}, done for each sample {where}. "
+                f"To mend it, {advice}{more}."
+            ),
+            evidence=(
+                Evidence("waiting for data", round(data.wait, 3), "share of the run"),
+                Evidence("workers", data.workers, "processes"),
+            ),
         ),
     )

@@ -15,7 +15,7 @@ persistent workers the random draws of later epochs change, the order of samples
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.input import epoch_edge_share, input_of
 from hotlap.diagnose.regions import select
@@ -45,17 +45,21 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="epoch"),
         region,
-        phase="epoch_edge",
-        share=predict.recoverable(share, least=0.75),
-        first=place,
-        status="proven" if tried is not None and tried.low > 1.0 else "suspected",
-        remedy=Remedy("knob", ("persistent_workers",), "random draws of later epochs"),
-        say=(
-            f"{percent(share)} of the time passes between epochs, while the {data.workers} loader "
-            f"workers are started anew (persistent_workers is off, or the DataLoader is created "
-            f"again). Make the loader once and set persistent_workers=True."
+        Claim(
+            phase="epoch_edge",
+            share=predict.recoverable(share, least=0.75),
+            first=place,
+            status="proven" if tried is not None and tried.low > 1.0 else "suspected",
+            remedy=Remedy("knob", ("persistent_workers",), "random draws of later epochs"),
+            say=(
+                f"{percent(share)} of the time passes between epochs, while the {data.workers} "
+                "loader "
+                "workers are started anew (persistent_workers is off, or the DataLoader is "
+                "created "
+                f"again). Make the loader once and set persistent_workers=True."
+            ),
+            evidence=(Evidence("between epochs", round(share, 3), "share of the run"),),
         ),
-        evidence=(Evidence("between epochs", round(share, 3), "share of the run"),),
     )
 
 

@@ -15,7 +15,7 @@ and convert on the training side.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.say import percent
 from hotlap.values.facts import Facts
@@ -48,17 +48,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         received,
-        phase="data_wait",
-        share=predict.recoverable(share, least=0.5),
-        first=place,
-        remedy=Remedy("code", ("compact_hand_over",), "nothing, if values stay the same"),
-        say=(
-            f"{percent(share)} of the time goes into passing batches from the workers to the "
-            f"training process (pickle, queue, copy: large samples or many objects). Return plain "
-            f"tensors of a smaller type instead of large arrays or custom objects."
-        ),
-        evidence=(
-            Evidence("serialising in workers", ipc, "share of a batch"),
-            Evidence("rebuilding in the trainer", round(taking, 3), "share of the run"),
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(share, least=0.5),
+            first=place,
+            remedy=Remedy("code", ("compact_hand_over",), "nothing, if values stay the same"),
+            say=(
+                f"{percent(share)} of the time goes into passing batches from the workers to the "
+                "training process (pickle, queue, copy: large samples or many objects). Return "
+                "plain "
+                f"tensors of a smaller type instead of large arrays or custom objects."
+            ),
+            evidence=(
+                Evidence("serialising in workers", ipc, "share of a batch"),
+                Evidence("rebuilding in the trainer", round(taking, 3), "share of the run"),
+            ),
         ),
     )

@@ -14,7 +14,7 @@ batches, in code that is called by the loader's sampler.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -35,13 +35,16 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase=region.top.phase,
-        share=predict.recoverable(region.share, least=0.75),
-        remedy=Remedy("code", (), "nothing, if the order stays the same"),
-        say=(
-            f"{percent(region.share)} of the time goes into the sampler, which chooses the order "
-            f"of samples in the training process: {text_of(facts, region.top)} at "
-            f"{at(region.hot)}. Compute it once, with array operations, not per epoch or index."
+        Claim(
+            phase=region.top.phase,
+            share=predict.recoverable(region.share, least=0.75),
+            remedy=Remedy("code", (), "nothing, if the order stays the same"),
+            say=(
+                f"{percent(region.share)} of the time goes into the sampler, which chooses the "
+                "order "
+                f"of samples in the training process: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}. Compute it once, with array operations, not per epoch or index."
+            ),
         ),
     )
 

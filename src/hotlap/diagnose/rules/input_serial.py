@@ -16,7 +16,7 @@ change (other seeds per worker), the order of samples does not.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.input import Input, best_point, input_of, point_at, present_rate
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import run_share
@@ -83,20 +83,26 @@ def _found(facts: Facts, data: Input, workers: int, share: Bounds, status: str) 
         facts,
         Rule(CODE, NAME),
         data.region,
-        phase="data_wait",
-        share=share,
-        first=loader.place,
-        status=status,
-        remedy=Remedy(
-            "knob", ("loader_workers",), "random draws of augmentation, not the order of samples"
-        ),
-        say=(
-            f"The DataLoader made at {file} has num_workers=0, so loading takes turns with the "
-            f"model and the training waits for data for {percent(data.wait)} of its time. Set "
-            f"num_workers={workers}, so that batches are prepared beside the training."
-        ),
-        evidence=tuple(
-            Evidence(f"loader alone, {point.workers} workers", round(point.per_s, 1), "samples/s")
-            for point in facts.curve
+        Claim(
+            phase="data_wait",
+            share=share,
+            first=loader.place,
+            status=status,
+            remedy=Remedy(
+                "knob",
+                ("loader_workers",),
+                "random draws of augmentation, not the order of samples",
+            ),
+            say=(
+                f"The DataLoader made at {file} has num_workers=0, so loading takes turns with the "
+                f"model and the training waits for data for {percent(data.wait)} of its time. Set "
+                f"num_workers={workers}, so that batches are prepared beside the training."
+            ),
+            evidence=tuple(
+                Evidence(
+                    f"loader alone, {point.workers} workers", round(point.per_s, 1), "samples/s"
+                )
+                for point in facts.curve
+            ),
         ),
     )

@@ -15,7 +15,7 @@ training; more prefetch hides a rare one.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.values.facts import Facts
@@ -46,18 +46,21 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         data.region,
-        phase="data_wait",
-        share=predict.recoverable(share, least=0.8),
-        remedy=Remedy("code", ("prefetch_depth",), "nothing, if the samples stay the same"),
-        say=(
-            f"A few slow samples (outliers: up to {clock['max'] / clock['p50']:.0f} times the "
-            f"median) take {percent(excess)} of the time for preparing samples, and the queue "
-            f"waits for them: {text_of(facts, data.region.top)} at {at(data.region.hot)}. Look at "
-            f"what is special about these samples, and treat it ahead of the training."
-        ),
-        evidence=tuple(
-            Evidence(f"sample, {name}", round(clock[name] / 1e6, 3), "ms")
-            for name in ("p50", "p99", "max", "mean")
-            if clock.get(name) is not None
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(share, least=0.8),
+            remedy=Remedy("code", ("prefetch_depth",), "nothing, if the samples stay the same"),
+            say=(
+                f"A few slow samples (outliers: up to {clock['max'] / clock['p50']:.0f} times the "
+                f"median) take {percent(excess)} of the time for preparing samples, and the queue "
+                f"waits for them: {text_of(facts, data.region.top)} at {at(data.region.hot)}. Look "
+                "at "
+                f"what is special about these samples, and treat it ahead of the training."
+            ),
+            evidence=tuple(
+                Evidence(f"sample, {name}", round(clock[name] / 1e6, 3), "ms")
+                for name in ("p50", "p99", "max", "mean")
+                if clock.get(name) is not None
+            ),
         ),
     )

@@ -15,7 +15,7 @@ indexing, not in any work of the user's.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.regions import select
@@ -52,14 +52,16 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="data_wait",
-        share=predict.recoverable(data.wait, least=0.6, most=0.95),
-        remedy=Remedy("knob", ("batched_fetch",), "nothing: same samples in the same order"),
-        say=(
-            f"Samples are tiny ({mean / 1000:.0f} us each) and are indexed one by one, {batch} "
-            f"for each batch, then collated: {text_of(facts, region.top)}. That per-sample "
-            f"overhead is {percent(data.wait)} of the time; index whole batches at once "
-            f"(__getitems__, or slices of a permuted tensor) instead of single rows."
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(data.wait, least=0.6, most=0.95),
+            remedy=Remedy("knob", ("batched_fetch",), "nothing: same samples in the same order"),
+            say=(
+                f"Samples are tiny ({mean / 1000:.0f} us each) and are indexed one by one, {batch} "
+                f"for each batch, then collated: {text_of(facts, region.top)}. That per-sample "
+                f"overhead is {percent(data.wait)} of the time; index whole batches at once "
+                f"(__getitems__, or slices of a permuted tensor) instead of single rows."
+            ),
+            evidence=(Evidence("a sample", round(mean / 1000, 1), "us"),),
         ),
-        evidence=(Evidence("a sample", round(mean / 1000, 1), "us"),),
     )

@@ -14,7 +14,7 @@ curve still rises.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding
+from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.input import best_point, input_of, point_at
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import floor_of, run_share
@@ -59,19 +59,24 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         None,
-        phase="data_wait",
-        share=share,
-        first=data.loader.place,
-        status=status,
-        remedy=Remedy("knob", ("loader_workers",), "random draws of augmentation"),
-        say=(
-            f"The loader has num_workers={data.workers}, but this job is allowed {cores:g} cores: "
-            f"too many workers wait for a core"
-            + (f" ({percent(waiting)} of a batch's time)" if waiting else "")
-            + f" and crowd out the training. Set num_workers={workers}."
-        ),
-        evidence=tuple(
-            Evidence(f"loader alone, {point.workers} workers", round(point.per_s, 1), "samples/s")
-            for point in facts.curve
+        Claim(
+            phase="data_wait",
+            share=share,
+            first=data.loader.place,
+            status=status,
+            remedy=Remedy("knob", ("loader_workers",), "random draws of augmentation"),
+            say=(
+                f"The loader has num_workers={data.workers}, but this job is allowed {cores:g} "
+                "cores: "
+                f"too many workers wait for a core"
+                + (f" ({percent(waiting)} of a batch's time)" if waiting else "")
+                + f" and crowd out the training. Set num_workers={workers}."
+            ),
+            evidence=tuple(
+                Evidence(
+                    f"loader alone, {point.workers} workers", round(point.per_s, 1), "samples/s"
+                )
+                for point in facts.curve
+            ),
         ),
     )

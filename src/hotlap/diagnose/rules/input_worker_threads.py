@@ -15,7 +15,7 @@ is named together with their waits for a core.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.shares import run_share
 from hotlap.values.facts import Facts
@@ -53,17 +53,21 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         data.region,
-        phase="data_wait",
-        share=share,
-        first=place,
-        status=status,
-        remedy=Remedy("knob", ("worker_threads",), "nothing, or the last bits of sums"),
-        say=(
-            f"Each of the {data.workers} loader workers runs several threads{value}, so threads "
-            f"times workers exceed the cores (oversubscription). Hold every worker to one thread "
-            f"in worker_init_fn."
+        Claim(
+            phase="data_wait",
+            share=share,
+            first=place,
+            status=status,
+            remedy=Remedy("knob", ("worker_threads",), "nothing, or the last bits of sums"),
+            say=(
+                f"Each of the {data.workers} loader workers runs several threads{value}, so "
+                "threads "
+                "times workers exceed the cores (oversubscription). Hold every worker to one "
+                "thread "
+                f"in worker_init_fn."
+            ),
+            evidence=(Evidence("waiting for a core", data.split("runqueue"), "share of a batch"),),
         ),
-        evidence=(Evidence("waiting for a core", data.split("runqueue"), "share of a batch"),),
     )
 
 

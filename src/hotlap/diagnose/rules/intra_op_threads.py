@@ -13,7 +13,7 @@ wait for each other.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.shares import is_cpu, run_share
 from hotlap.diagnose.switches import first_setting
 from hotlap.values.facts import Facts
@@ -39,17 +39,22 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         None,
-        phase="forward",
-        share=share,
-        first=first_setting(facts, ("set_num_threads", "threads", "OMP_NUM_THREADS")),
-        status="proven",
-        remedy=Remedy("knob", ("intra_op_threads",), "the last bits of sums"),
-        say=(
-            f"torch computes with {now if now is not None else 'its default number of'} threads; "
-            f"with {best.value} the steps are faster. Call torch.set_num_threads({best.value}) or "
-            f"set OMP_NUM_THREADS={best.value}."
-        ),
-        evidence=tuple(
-            Evidence(f"{one.value} threads", round(one.ratio, 3), "times faster") for one in tried
+        Claim(
+            phase="forward",
+            share=share,
+            first=first_setting(facts, ("set_num_threads", "threads", "OMP_NUM_THREADS")),
+            status="proven",
+            remedy=Remedy("knob", ("intra_op_threads",), "the last bits of sums"),
+            say=(
+                f"torch computes with {now if now is not None else 'its default number of'} "
+                "threads; "
+                f"with {best.value} the steps are faster. Call torch.set_num_threads({best.value}) "
+                "or "
+                f"set OMP_NUM_THREADS={best.value}."
+            ),
+            evidence=tuple(
+                Evidence(f"{one.value} threads", round(one.ratio, 3), "times faster")
+                for one in tried
+            ),
         ),
     )

@@ -14,7 +14,7 @@ silent.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.operators import dtype_share
 from hotlap.diagnose.regions import select
@@ -48,16 +48,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="forward",
-        share=Bounds(0.4 * share * compute, 0.95 * share * compute),
-        first=first_setting(facts, ("autocast", "bfloat16", "half")),
-        remedy=Remedy("code", ("autocast",), "results in full precision"),
-        say=(
-            f"{percent(share)} of the arithmetic runs in bf16 or fp16 (autocast), for which this "
-            f"processor has no instructions, so each operator converts and emulates. Use float32 "
-            f"on this machine."
+        Claim(
+            phase="forward",
+            share=Bounds(0.4 * share * compute, 0.95 * share * compute),
+            first=first_setting(facts, ("autocast", "bfloat16", "half")),
+            remedy=Remedy("code", ("autocast",), "results in full precision"),
+            say=(
+                f"{percent(share)} of the arithmetic runs in bf16 or fp16 (autocast), for which "
+                "this "
+                "processor has no instructions, so each operator converts and emulates. Use "
+                "float32 "
+                f"on this machine."
+            ),
+            evidence=(Evidence("low precision", round(share, 3), "share of heavy operators"),),
         ),
-        evidence=(Evidence("low precision", round(share, 3), "share of heavy operators"),),
     )
 
 

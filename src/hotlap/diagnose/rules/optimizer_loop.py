@@ -14,7 +14,7 @@ the arithmetic. On a CPU it is torch's default.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
@@ -48,18 +48,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase="optimizer",
-        share=share,
-        first=first_setting(facts, ("foreach", "fused", "optimizer")),
-        status="proven",
-        remedy=Remedy("knob", ("fused_optimizer",), "the last bits of the update"),
-        say=(
-            f"The optimizer updates its parameters one at a time (a per-parameter loop), "
-            f"{percent(mine)} of the time. Make it with {best.change}=True, which does them "
-            f"together."
-        ),
-        evidence=(
-            Evidence("optimizer step", round(mine, 3), "share of the run"),
-            Evidence("parameters", tensors, "tensors"),
+        Claim(
+            phase="optimizer",
+            share=share,
+            first=first_setting(facts, ("foreach", "fused", "optimizer")),
+            status="proven",
+            remedy=Remedy("knob", ("fused_optimizer",), "the last bits of the update"),
+            say=(
+                f"The optimizer updates its parameters one at a time (a per-parameter loop), "
+                f"{percent(mine)} of the time. Make it with {best.change}=True, which does them "
+                f"together."
+            ),
+            evidence=(
+                Evidence("optimizer step", round(mine, 3), "share of the run"),
+                Evidence("parameters", tensors, "tensors"),
+            ),
         ),
     )

@@ -16,7 +16,7 @@ numbers.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, growing, worth
+from hotlap.diagnose.build import Claim, Rule, finding, growing, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
@@ -50,15 +50,17 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
-        phase="compile",
-        share=predict.recoverable(share, least=0.6),
-        first=first_setting(facts, ("compile",)) or (region.entry if region else None),
-        remedy=Remedy("knob", ("compile",), "the last bits of sums"),
-        say=say,
-        evidence=(
-            Evidence("compiling", round(share, 3), "share of the run"),
-            Evidence("parts of the run in which it compiled", spread, "of 16"),
-            Evidence("late against early", growing(region.costs) if region else None, "times"),
+        Claim(
+            phase="compile",
+            share=predict.recoverable(share, least=0.6),
+            first=first_setting(facts, ("compile",)) or (region.entry if region else None),
+            remedy=Remedy("knob", ("compile",), "the last bits of sums"),
+            say=say,
+            evidence=(
+                Evidence("compiling", round(share, 3), "share of the run"),
+                Evidence("parts of the run in which it compiled", spread, "of 16"),
+                Evidence("late against early", growing(region.costs) if region else None, "times"),
+            ),
         ),
     )
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, code, percent
@@ -54,14 +54,19 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             facts,
             Rule(CODE, NAME),
             region,
-            phase="forward",
-            share=predict.recoverable(share, least=0.8),
-            first=extra,
-            remedy=Remedy("code", (), "a metric would see the same output instead of a new one"),
-            say=(
-                f"The same forward pass {code(call)} runs twice in each step, again at {at(extra)} "
-                f"for {percent(share)} of the time. Keep the first output and reuse it."
+            Claim(
+                phase="forward",
+                share=predict.recoverable(share, least=0.8),
+                first=extra,
+                remedy=Remedy(
+                    "code", (), "a metric would see the same output instead of a new one"
+                ),
+                say=(
+                    f"The same forward pass {code(call)} runs twice in each step, again at "
+                    f"{at(extra)} "
+                    f"for {percent(share)} of the time. Keep the first output and reuse it."
+                ),
+                evidence=(Evidence("forward passes", passes, "per step"),),
             ),
-            evidence=(Evidence("forward passes", passes, "per step"),),
         )
     return Clear("no call of a model stands twice in a step")

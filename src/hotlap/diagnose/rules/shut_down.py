@@ -13,7 +13,7 @@ writing results, joining threads, computing statistics.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import by_function, region_of
 from hotlap.diagnose.say import at, doing, percent, text_of
@@ -42,12 +42,14 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             facts,
             Rule(CODE, NAME, scope="epoch" if top.phase == "epoch_edge" else "run"),
             region,
-            phase=top.phase,
-            share=predict.recoverable(region.share, least=0.75),
-            remedy=Remedy("code", (), "when the work is done"),
-            say=(
-                f"{percent(region.share)} of the time passes {_NAMES[top.phase]} in "
-                f"{text_of(facts, top)} at {at(region.hot)}, {what}. To mend it, {advice}."
+            Claim(
+                phase=top.phase,
+                share=predict.recoverable(region.share, least=0.75),
+                remedy=Remedy("code", (), "when the work is done"),
+                say=(
+                    f"{percent(region.share)} of the time passes {_NAMES[top.phase]} in "
+                    f"{text_of(facts, top)} at {at(region.hot)}, {what}. To mend it, {advice}."
+                ),
             ),
         )
     return Clear("the edges of the run and of its epochs are short")

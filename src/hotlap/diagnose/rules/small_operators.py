@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.compute import in_loop
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.operators import all_operators, operators_at
@@ -94,18 +94,23 @@ def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
         facts,
         Rule(CODE, NAME),
         region,
-        phase=region.top.phase,
-        share=predict.recoverable(share, least=0.5, most=0.95),
-        remedy=Remedy("code", ("compile",), "the last bits of sums"),
-        say=(
-            f"A Python loop ({loop.file}:{loop.line}) calls {operators.calls:.0f} small operators "
-            f"in each step, {operators.mean_ns / 1000:.0f} us each, and with their backward passes "
-            f"that is {percent(share)} of the time: {text_of(facts, region.top)} at "
-            f"{at(region.hot)}. Vectorise it: one batched operator or a fused layer for the whole "
-            f"dimension, instead of one call per element."
-        ),
-        evidence=(
-            Evidence("operators below the loop", round(operators.calls), "per step"),
-            Evidence("mean operator", round(operators.mean_ns / 1000, 1), "us"),
+        Claim(
+            phase=region.top.phase,
+            share=predict.recoverable(share, least=0.5, most=0.95),
+            remedy=Remedy("code", ("compile",), "the last bits of sums"),
+            say=(
+                f"A Python loop ({loop.file}:{loop.line}) calls {operators.calls:.0f} small "
+                "operators "
+                f"in each step, {operators.mean_ns / 1000:.0f} us each, and with their backward "
+                "passes "
+                f"that is {percent(share)} of the time: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}. Vectorise it: one batched operator or a fused layer for the "
+                "whole "
+                f"dimension, instead of one call per element."
+            ),
+            evidence=(
+                Evidence("operators below the loop", round(operators.calls), "per step"),
+                Evidence("mean operator", round(operators.mean_ns / 1000, 1), "us"),
+            ),
         ),
     )

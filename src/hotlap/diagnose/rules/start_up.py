@@ -15,7 +15,7 @@ where the trial saw the whole run, or the horizon is known.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, base_of, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -44,12 +44,14 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
-        phase="start_up",
-        share=predict.recoverable(region.share, least=0.7),
-        remedy=Remedy("code", (), "nothing, if the result is the same"),
-        say=(
-            f"{percent(region.share)} of the run passes before the first step (start-up) in "
-            f"{text_of(facts, region.top)} at {at(region.hot)}{what}. To mend it, {advice}."
+        Claim(
+            phase="start_up",
+            share=predict.recoverable(region.share, least=0.7),
+            remedy=Remedy("code", (), "nothing, if the result is the same"),
+            say=(
+                f"{percent(region.share)} of the run passes before the first step (start-up) in "
+                f"{text_of(facts, region.top)} at {at(region.hot)}{what}. To mend it, {advice}."
+            ),
         ),
     )
 

@@ -15,7 +15,7 @@ here.
 
 from __future__ import annotations
 
-from hotlap.diagnose.build import Rule, finding, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -54,17 +54,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         facts,
         Rule(CODE, NAME),
         region,
-        phase=phase,
-        share=Bounds(0.7 * share, min(0.95, 1.1 * share)),
-        remedy=Remedy("code", (), "how data or work is divided"),
-        say=(
-            f"Rank {slow} is a straggler: it works {percent(share)} of a step longer than the "
-            f"others, in {phase}{where}, and the other ranks wait for it in their backward pass "
-            f"or collectives. Balance the work, or mend what this slow rank alone does."
-        ),
-        evidence=tuple(
-            Evidence(f"rank {rank}, own work", round(ns / 1e6, 3), "ms per step")
-            for rank, ns in known.items()
+        Claim(
+            phase=phase,
+            share=Bounds(0.7 * share, min(0.95, 1.1 * share)),
+            remedy=Remedy("code", (), "how data or work is divided"),
+            say=(
+                f"Rank {slow} is a straggler: it works {percent(share)} of a step longer than the "
+                f"others, in {phase}{where}, and the other ranks wait for it in their backward "
+                "pass "
+                f"or collectives. Balance the work, or mend what this slow rank alone does."
+            ),
+            evidence=tuple(
+                Evidence(f"rank {rank}, own work", round(ns / 1e6, 3), "ms per step")
+                for rank, ns in known.items()
+            ),
         ),
     )
 
