@@ -10,6 +10,9 @@ from hotlap.values.finding import Location
 AROUND: Final = 4
 """Lines before and after a place that an excerpt may hold."""
 
+LONGEST: Final = 300
+"""Characters of a line that an excerpt holds."""
+
 
 class Shown(NamedTuple):
     """One line of an excerpt. named: the finding names it; gap: lines before it are not known."""
@@ -40,8 +43,13 @@ def excerpt(facts: Facts, location: Location) -> list[Shown]:
         if found is None:
             continue
         gap = bool(shown) and shown[-1].line != number - 1
-        shown.append(Shown(number, found.text, number == location.line, gap))
+        shown.append(Shown(number, cut(found.text), number == location.line, gap))
     return shown
+
+
+def cut(text: str) -> str:
+    """Return a line of source without what lies beyond ``LONGEST`` characters."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def _by_place(facts: Facts) -> dict[tuple[str, int], SourceLine]:
