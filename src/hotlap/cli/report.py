@@ -21,16 +21,23 @@ from hotlap.errors import WrongUse
     metavar="FILE",
     help="Write the report as JSON to FILE; - writes it to stdout instead of the text.",
 )
-def command(run: str | None, json_file: str | None) -> None:
+@click.option("--html", "html_file", metavar="FILE", help="Write a diagnosis as a page to FILE.")
+def command(run: str | None, json_file: str | None, html_file: str | None) -> None:
     """Show the report of a run again: by its id, or by its path; the latest if none is given.
 
     A run that still goes on is shown up to its last record.
     """
+    from hotlap.cli.diagnose import show, stored_diagnosis
     from hotlap.cli.run import summary_of
     from hotlap.runs.reading import read_run
     from hotlap.runs.store import open_store
 
     path = open_store(Path.cwd()).find(run)
+    if (diagnosed := stored_diagnosis(path)) is not None:
+        show(*diagnosed, path, json_file, html_file, run)
+        return
+    if html_file is not None:
+        raise WrongUse(f"{path.name} is a plain run; only a diagnosis (hotlap diagnose) has a page")
     summary = summary_of(read_run(path))
     if json_file is not None:
         from hotlap.report.json_form import to_json
@@ -45,8 +52,11 @@ def command(run: str | None, json_file: str | None) -> None:
     click.echo(whole(summary, width, in_colour(), in_unicode(), run), nl=False, color=in_colour())
 
 
-def write(text: str, file: str) -> None:
-    """Write text to a file, or to stdout for ``-``; raises WrongUse when it cannot be written."""
+def write(text: str, file: str, option: str = "--json") -> None:
+    """Write text to a file, or to stdout for ``-``; raises WrongUse when it cannot be written.
+
+    option: what named the file.
+    """
     if file == "-":
         click.echo(text, nl=False)
         return
@@ -54,7 +64,7 @@ def write(text: str, file: str) -> None:
         Path(file).write_text(text, encoding="utf-8")
     except OSError as error:
         raise WrongUse(
-            f"--json {file}: cannot be written ({error.strerror}); name another file"
+            f"{option} {file}: cannot be written ({error.strerror}); name another file"
         ) from error
 
 

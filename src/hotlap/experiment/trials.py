@@ -41,6 +41,9 @@ class Progress(Protocol):
     def begin(self, name: str, says: str, about_s: float) -> None:
         """A trial begins. says: what it is for. about_s: how long it may take."""
 
+    def tick(self) -> None:
+        """It goes on; called a few times a second."""
+
     def end(self, name: str, says: str, took_s: float) -> None:
         """It has ended. says: how."""
 
@@ -49,6 +52,9 @@ class Silent:
     """Shows nothing."""
 
     def begin(self, name: str, says: str, about_s: float) -> None:
+        """Show nothing."""
+
+    def tick(self) -> None:
         """Show nothing."""
 
     def end(self, name: str, says: str, took_s: float) -> None:
@@ -121,6 +127,8 @@ class Lab:
     extra: Mapping[str, str] = field(default_factory=dict)
     """Variables that are set besides, in every trial."""
     done: list[Trial] = field(default_factory=list)
+    is_interrupted: bool = False
+    """Ctrl-C has ended the trials."""
 
     def run(
         self,
@@ -142,7 +150,7 @@ class Lab:
         folder.mkdir(parents=True, mode=0o700)
         manifest = self._manifest(folder, plan)
         self.progress.begin(name, says, about_s if about_s is not None else limit_s)
-        watch = _Watch(folder, on_poll)
+        watch = _Watch(folder, on_poll, self.progress)
         ended = run_trial(self._job(folder, limit_s), watch.started, watch.look)
         manifest.update(spawn_ns=ended.spawn_ns, exit_ns=ended.exit_ns, exit_code=ended.exit_code)
         if ended.faults:
@@ -220,8 +228,11 @@ def manifest_of(
 class _Watch:
     """What is done while a trial runs: samples of the machine, and looking whether it is due."""
 
-    def __init__(self, folder: Path, on_poll: Callable[[Path], bool] | None) -> None:
+    def __init__(
+        self, folder: Path, on_poll: Callable[[Path], bool] | None, progress: Progress
+    ) -> None:
         self._folder = folder
+        self._progress = progress
         self._on_poll = on_poll
         self._samples = Recording(folder / layout.MACHINE_FILE, "machine")
         self._sampling: Sampling | None = None
@@ -230,6 +241,7 @@ class _Watch:
         self._sampling = Sampling.of_tree(self._append, pid)
 
     def look(self) -> bool:
+        self._progress.tick()
         if self._sampling is not None:
             self._sampling.tick()
         return bool(self._on_poll and self._on_poll(self._folder))

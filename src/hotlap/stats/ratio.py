@@ -32,8 +32,8 @@ class Ratio:
 
     @property
     def spread(self) -> float:
-        """Return the largest relative difference from equality that the interval allows."""
-        return max(abs(self.high - 1.0), abs(1.0 - self.low))
+        """Return the largest relative difference (0-1) that the interval allows, of the longer."""
+        return 1.0 - min(1.0, self.low, 1.0 / self.high)
 
 
 def ratio(before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]) -> Ratio | None:

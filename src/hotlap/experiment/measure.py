@@ -1,0 +1,296 @@
+"""The schedule of a diagnosis: which trials are run, in which order, within the budget.
+
+1. ``watch``: the command as it stands, sampled; a short one to its own end.
+2. ``ceilings``: baseline, replayed batches, baseline again, the loader alone, other workers.
+3. ``operators``: a few steps under torch's profiler, where the model takes the time.
+4. What-ifs: single changes that would settle a suspicion, with references between them.
+
+Whatever fails becomes words in ``Facts.not_measured``; Ctrl-C ends the schedule, and what is
+known by then is returned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hotlap.errors import HotlapError, NotMeasurable
+from hotlap.experiment import plans, stored
+from hotlap.experiment.noise import with_noise
+from hotlap.experiment.parts import with_ceilings
+from hotlap.experiment.trials import Lab, Trial, absence_of
+from hotlap.experiment.watched import start_up_s, watched
+from hotlap.experiment.what_ifs import what_if
+from hotlap.experiment.windows import results
+from hotlap.runs.reading import read_run
+from hotlap.values.facts import Facts
+from hotlap.values.trial import TrialPlan
+
+FACTS_FILE: Final = "facts.json"
+DEFAULT_WINDOWS_S: Final = 60.0
+DEFAULT_STARTS: Final = 3
+_WATCH_SHARE: Final = 0.45
+_LONGEST_START_S: Final = 1800.0
+_LOOK_S: Final = 2.0
+_MOST_CHANGES: Final = 4
+_SPENT: Final = "the budget is spent; --budget SECONDS gives more"
+
+Wishes = Callable[[Facts], tuple[tuple[str, Any], ...]]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What the user asked for.
+
+    budget_s: wall time of the whole diagnosis; None for three start-ups and a minute.
+    steps: measured steps per window; None for as many as fit. horizon: steps of a whole run.
+    """
+
+    budget_s: float | None = None
+    steps: int | None = None
+    horizon: int | None = None
+
+
+def measure(lab: Lab, ask: Ask, wishes: Wishes) -> Facts:
+    """Run the trials of a diagnosis and return what they found out.
+
+    wishes: says which changes would settle what the facts only suggest.
+    The facts are also written to the diagnosis' own folder, again after each trial.
+    Where nobody trained, they have no steps and say why. Raises NotMeasurable when there is not
+    even a record; NotContained and WrongUse as ``launch.trial.run_trial``; KeyboardInterrupt when
+    Ctrl-C came before anything was known.
+    """
+    schedule = _Schedule(lab, ask, wishes)
+    return schedule.run()
+
+
+@dataclass
+class _Schedule:
+    lab: Lab
+    ask: Ask
+    wishes: Wishes
+    begun_s: float = field(default_factory=time.monotonic)
+    facts: Facts | None = None
+    start_s: float = 0.0
+    missing: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.lab.is_interrupted
+
+    def run(self) -> Facts:
+        try:
+            if not self._watch():
+                return self._keep()
+            for part in (self._ceilings, self._changes):
+                if not self.is_interrupted:
+                    part()
+        except KeyboardInterrupt:
+            self.lab.is_interrupted = True
+        if self.facts is None:
+            raise KeyboardInterrupt  # nothing is known yet
+        if self.is_interrupted:
+            self._miss("the rest of the experiments", "Ctrl-C ended the diagnosis")
+        return self._keep()
+
+    # -- the trials ------------------------------------------------------------------------------
+
+    def _watch(self) -> bool:
+        """Watch the training; return whether there was one."""
+        seconds = _WATCH_SHARE * (self.ask.budget_s or DEFAULT_WINDOWS_S)
+        limit_s = self.ask.budget_s or _LONGEST_START_S + 2 * seconds
+        late = _Late(seconds)
+        trial = self._trial(
+            "watch",
+            plans.watch_plan(seconds),
+            limit_s,
+            says="the training as it stands",
+            about_s=seconds,
+            on_poll=late.is_over,
+        )
+        ended = [one.ended_by for one in results(trial)]
+        stopped = any(one in ("seconds", "steps") for one in ended) or trial.ended.by != "itself"
+        self.facts = watched(trial, stopped, self.ask.horizon)
+        if self.facts is None and not self.is_interrupted:
+            raise NotMeasurable(f"nothing could be measured: {absence_of(trial)}")
+        if self.facts is None or not any(one.step.steps for one in self.facts.run.trainers):
+            self._miss("the training", self._why_nobody(trial))
+            return False
+        if not trial.is_sound and not self.is_interrupted:
+            self._miss("the end of the watched trial", trial.why_not())
+        if stopped and trial.is_sound:
+            self._miss(
+                "what comes later in the run",
+                f"the training was watched for {seconds:.0f} s of its steps; --budget gives more",
+            )
+        if trial.record is not None:
+            self.start_s = start_up_s(trial.record) or 0.0
+        self.facts = with_noise(self.facts, ())
+        self._keep()
+        return True
+
+    def _ceilings(self) -> None:
+        """Measure the parts alone; in a run with few steps at least the loader."""
+        facts = self._known()
+        given = self._lengths("compute_per_s", 0.2, 3)
+        if given is not None:
+            plan = plans.ceilings_plan(facts, given)
+        elif plans.training_loader(facts) is not None and self._left_s() > self.start_s:
+            plan = plans.loader_plan(facts)
+        else:
+            return
+        trial = self._try("ceilings", plan, "each part alone")
+        if trial is not None:
+            self.facts = with_noise(with_ceilings(facts, trial), results(trial))
+            self._keep()
+
+    def _changes(self) -> None:
+        """Try changes one by one; the unchanged command stands before them and after them."""
+        wanted = self.wishes(self._known())[:_MOST_CHANGES]
+        given = self._lengths("changes that would settle a suspicion", 0.1, 1) if wanted else None
+        if given is None:
+            return
+        tried: list[tuple[str, Any, Trial]] = []
+        for change, value in wanted:
+            name = f"{change} = {value}"
+            if self._left_s() < self.start_s and tried:
+                self._miss(f"the change {name}", _SPENT)
+                continue
+            plan = plans.changed_plan(given, change, value)
+            trial = self._try(f"change {name}", plan, name)
+            if self.is_interrupted:
+                break
+            if trial is not None:
+                tried.append((change, value, trial))
+                self._compare(tried)
+        if (
+            tried
+            and not self.is_interrupted
+            and (self._left_s() > self.start_s or not self._references())
+        ):
+            self._try("reference", plans.changed_plan(given), "unchanged, once more")
+            self._compare(tried)
+
+    def _compare(self, tried: list[tuple[str, Any, Trial]]) -> None:
+        """Work out what each change did, from all references that there are by now."""
+        found = []
+        for change, value, trial in tried:
+            answer = what_if(change, value, self._references(), trial)
+            if isinstance(answer, str):
+                self._miss(f"the change {change} = {value}", answer)
+            else:
+                found.append(answer)
+        self.facts = replace(self._known(), what_ifs=tuple(found))
+        self._keep()
+
+    def _references(self) -> list[Trial]:
+        return [one for one in self.lab.done if one.name in ("ceilings", "reference")]
+
+    # -- what they share -------------------------------------------------------------------------
+
+    def _lengths(self, what: str, share: float, windows: int) -> plans.Lengths | None:
+        """Return how long the windows of the next trial may be; None, and why, if it cannot be."""
+        left = self._left_s() - 1.2 * self.start_s
+        if left < 2.0 and self.ask.steps is None:
+            self._miss(what, _SPENT)
+            return None
+        seconds = max(2.0, min(left, share * (self.ask.budget_s or DEFAULT_WINDOWS_S)))
+        given = plans.lengths(self._known(), self.ask.steps, seconds, windows)
+        if isinstance(given, str):
+            self._miss(what, given)
+            return None
+        return given
+
+    def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | None:
+        """Run a trial that the diagnosis can do without; None, and why, if it measured nothing."""
+        windows_s = sum(
+            one.seconds if one.seconds < plans.NO_BOUND else 2.0 for one in plan.windows
+        )
+        about_s = self.start_s + windows_s
+        try:
+            trial = self._trial(name, plan, 3 * about_s + 60.0, says=says, about_s=about_s)
+        except (HotlapError, OSError) as error:
+            self._miss(says, str(error))
+            return None
+        if self.is_interrupted:
+            return None
+        if not trial.is_sound:
+            self._miss(says, trial.why_not())
+        if results(trial):
+            return trial
+        if trial.is_sound:
+            self._miss(says, "the script ended before its windows could begin")
+        return None
+
+    def _trial(
+        self,
+        name: str,
+        plan: TrialPlan,
+        limit_s: float,
+        *,
+        says: str,
+        about_s: float,
+        on_poll: Callable[[Path], bool] | None = None,
+    ) -> Trial:
+        if why := self.lab.room():
+            raise NotMeasurable(f"there is no room for the record of a trial: {why}")
+        trial = self.lab.run(name, plan, limit_s, says=says, about_s=about_s, on_poll=on_poll)
+        self.lab.is_interrupted = trial.ended.by == "interrupt"
+        return trial
+
+    def _left_s(self) -> float:
+        total = self.ask.budget_s or DEFAULT_STARTS * self.start_s + DEFAULT_WINDOWS_S
+        return total - (time.monotonic() - self.begun_s)
+
+    def _known(self) -> Facts:
+        assert self.facts is not None
+        return self.facts
+
+    def _miss(self, what: str, because: str) -> None:
+        self.missing.append((what, because))
+
+    def _keep(self) -> Facts:
+        """Add what all trials share, write the facts, and return them."""
+        told = dict(self.missing)
+        facts = replace(
+            self._known(),
+            trials=tuple(one.to_dict() for one in self.lab.done),
+            not_measured=tuple(told.items()),
+        )
+        try:
+            stored.save(facts, self.lab.folder / FACTS_FILE)
+        except OSError as error:
+            told["a file with the facts"] = f"it could not be written: {error}"
+            facts = replace(facts, not_measured=tuple(told.items()))
+        return facts
+
+    def _why_nobody(self, trial: Trial) -> str:
+        why = absence_of(trial)
+        if trial.ended.by != "itself":
+            why = f"{trial.why_not()}; until then {why or 'no step was complete'}"
+        elif trial.ended.exit_code:
+            why = trial.why_not()
+        return why or "no step was seen"
+
+
+class _Late:
+    """Tells when a watched trial has gone on long after its clean stop was due."""
+
+    def __init__(self, seconds: float) -> None:
+        self._allowed_s = 2 * seconds + 60.0
+        self._first_ns: int | None = None
+        self._next_s = 0.0
+
+    def is_over(self, folder: Path) -> bool:
+        """Look at most every two seconds, and no more once the first step was seen."""
+        now_s = time.monotonic()
+        if self._first_ns is None and now_s >= self._next_s:
+            self._next_s = now_s + _LOOK_S
+            firsts = [one.first_step_ns for one in read_run(folder).processes if one.first_step_ns]
+            self._first_ns = min(firsts, default=None)
+        if self._first_ns is None:
+            return False
+        return now_s - self._first_ns / 1e9 > self._allowed_s
