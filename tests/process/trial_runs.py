@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,14 @@ class Trial:
     @property
     def trainer(self) -> Process:
         """Return the process that trained."""
+        assert len(self.trainers) == 1, self.result.stderr.decode(errors="replace")[-3000:]
+        return self.trainers[0]
+
+    @property
+    def trainers(self) -> list[Process]:
+        """Return the processes that trained, by rank."""
         found = [one for one in self.record.processes if one.ticks]
-        assert len(found) == 1, self.result.stderr.decode(errors="replace")[-3000:]
-        return found[0]
+        return sorted(found, key=lambda one: one.rank or 0)
 
     @property
     def windows(self) -> tuple[WindowResult, ...]:
@@ -64,18 +69,19 @@ def trial(
     words: Sequence[str],
     *windows: WindowPlan,
     env: Mapping[str, str] | None = None,
-    command: Sequence[str] | None = None,
+    command: Callable[[Path], Sequence[str]] | None = None,
     **plan: Any,
 ) -> Trial:
     """Run a script of `tests/scripts` with a plan, and read what it left.
 
-    words: the script and its arguments. command: the whole command in place of these.
+    words: the script and its arguments. command: makes the whole command in place of these, from
+    the folder in which it runs.
     """
     folder = Path(tempfile.mkdtemp(prefix="trial-"))
     record = folder / "run"
     record.mkdir()
     now = time.monotonic_ns()
-    started = list(command) if command is not None else python(words, folder)
+    started = list(command(folder)) if command is not None else python(words, folder)
     write_manifest(record, {"format": 1, "command": started, "spawn_ns": now})
     handoff = Handoff(
         run_dir=str(record),

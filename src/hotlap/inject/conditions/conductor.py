@@ -15,7 +15,7 @@ from typing import Any, Final
 from hotlap.inject.conditions import windows
 from hotlap.inject.conditions.deliveries import Deliveries, Source, known_of
 from hotlap.inject.conditions.drain import thinned
-from hotlap.inject.conditions.ranks import Ranks
+from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
 from hotlap.inject.conditions.stop import Stop
 from hotlap.probe.cycle import Cycle
@@ -69,7 +69,7 @@ class Conditions:
         self.deliveries = Deliveries()
         self.stop = Stop(self._leave)
         self._cycle = Cycle()
-        self._ranks = Ranks(self._recorder.run, os.environ)
+        self._ranks: Ranks | None = None
         self._index = -1
         self._steps = 0
         self._window: windows.Steps | None = None
@@ -95,6 +95,7 @@ class Conditions:
             self._recorder.run,
             lambda: self._used,
             self._weights,
+            lambda: self._steps,
         )
 
     def attach(self) -> None:
@@ -212,7 +213,7 @@ class Conditions:
         if self.plan.stop_after_s is not None:
             age = monotonic_ns() - self._recorder.hello["start_ns"]
             over = age >= self.plan.stop_after_s * _NS
-            if self._ranks.ended("stop", self._steps, over, self._step_guess()):
+            if self._ended("stop", over):
                 self._end_window("run ended")
                 self.stop.wanted = True
 
@@ -227,10 +228,6 @@ class Conditions:
     def _weights(self, used: list[Source]) -> list[int]:
         return [max(1, source.batches) for source in used]
 
-    def _step_guess(self) -> int:
-        steps = self._measure.step_ns if self._measure is not None else []
-        return sorted(steps)[len(steps) // 2] if steps else _NS
-
     def _in_window(self, raw: Raw, window: windows.Steps) -> None:
         if self._measure is None:
             self._approach(raw, window)
@@ -242,10 +239,18 @@ class Conditions:
             self._next(raw)
             return
         over = raw[0] - self._measure.begin_ns >= plan.seconds * _NS
-        what = f"window{self._index}"
-        if self._ranks.ended(what, self._steps, over, self._step_guess()):
+        if self._ended(f"window{self._index}", over):
             self._end_window("seconds")
             self._next(raw)
+
+    def _ended(self, what: str, over: bool) -> bool:
+        """Tell whether a time that is over here is over for all ranks at this step."""
+        if self._ranks is None:
+            # Not before the first step: the script may make its process group late.
+            self._ranks = ranks_here(self._recorder.run, os.environ)
+        steps = self._measure.step_ns if self._measure is not None else []
+        typical = sorted(steps)[len(steps) // 2] if steps and not self._ranks.alone else _NS
+        return self._ranks.ended(what, self._steps, over, typical)
 
     def _approach(self, raw: Raw, window: windows.Steps) -> None:
         """Before a window is measured: wait until it can begin, then leave out its lead."""

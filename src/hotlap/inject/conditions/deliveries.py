@@ -26,11 +26,10 @@ ENOUGH: Final = 8
 class Kept:
     """One batch as it was delivered. safe: it shares no memory with what the script was given."""
 
-    __slots__ = ("batch", "bytes", "given", "safe", "samples", "shape", "tensors", "versions")
+    __slots__ = ("batch", "bytes", "safe", "samples", "shape", "tensors", "versions")
 
     def __init__(self, batch: Any, shape: tuple[Any, ...], samples: int | None, safe: bool) -> None:
         self.versions = batches.versions(batch)
-        self.given: Any = batch
         self.batch = batches.copied(batch, batches.clone if safe else _same)
         self.shape = shape
         self.samples = samples
@@ -107,9 +106,8 @@ class Source:
     def check(self) -> None:
         """At the end of a step: see whether the script has changed a batch that is kept."""
         for kept in self._unchecked:
-            if batches.versions(kept.given) != kept.versions:
+            if batches.versions(kept.batch) != kept.versions:
                 self.in_place = True
-            kept.given = None
         self._unchecked.clear()
         if self.in_place:
             self.kept = [kept for kept in self.kept if kept.safe]

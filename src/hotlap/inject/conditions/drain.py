@@ -165,13 +165,14 @@ def drain(taps: Taps, steps: int, seconds: float) -> Drained:
             arrivals = []
             segments.append(arrivals)
         if counts:
-            measured += bool(arrivals)
             arrivals.append((now, size))
+            if len(arrivals) > 1 and (len(arrivals) - 1) % round_of == 0:
+                measured += round_of
         if measured >= steps:
             found.ended_by = "steps"
         elif now >= until:
             found.ended_by = "seconds"
-        elif restarts >= _RESTARTS and measured < round_of:
+        elif restarts >= _RESTARTS and not measured:
             found.ended_by = "exhausted"
     _sum_up(found, segments, round_of)
     if restarts:

@@ -10,10 +10,14 @@ Where the ranks are on several hosts the folder may not be shared: then only cou
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from hotlap.runs import layout
 
 _MARGIN_NS: Final = 250_000_000
 _FEWEST, _MOST = 2, 64
@@ -22,18 +26,15 @@ _FEWEST, _MOST = 2, 64
 class Ranks:
     """What this process agrees on with its fellow ranks. One rank alone agrees with itself.
 
-    folder: one that all ranks of the host see. environ: where the launcher tells rank and size.
+    run: the run's folder, which all ranks of the host see. rank, size: of all ranks. here: ranks
+    on this host, None if unknown.
     """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._rank = _number(environ, "RANK") or 0
-        size = _number(environ, "WORLD_SIZE") or 1
-        here = _number(environ, "LOCAL_WORLD_SIZE")
+    def __init__(self, run: Path, rank: int, size: int, here: int | None) -> None:
+        self._run = run
+        self._rank = rank
         self.alone = size <= 1
         self.by_count_only = not self.alone and here is not None and here != size
-        # Several trainings of one launcher one after the other must not read each other's word.
-        self._tag = environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         self._said: dict[str, int] = {}
 
     def ended(self, what: str, step: int, over: bool, step_ns: int) -> bool:
@@ -57,20 +58,33 @@ class Ranks:
         return what in self._said and step >= self._said[what]
 
     def _path(self, what: str) -> Path:
-        return self._folder / f"agreed-{what}-{self._tag}"
+        return layout.agreement_file(self._run, os.getppid(), what)
 
     def _say(self, what: str, step: int) -> None:
         path = self._path(what)
-        part = path.with_suffix(".part")
-        part.write_text(str(step))
+        part = path.with_name(path.name + ".part")
+        part.write_text(f"{os.getpid()} {step}")
         os.replace(part, path)
         self._said[what] = step
 
     def _read(self, what: str) -> int | None:
         try:
-            return int(self._path(what).read_text())
+            pid, step = map(int, self._path(what).read_text().split())
+            os.kill(pid, 0)  # what a rank 0 of an earlier training said is over with it
         except (OSError, ValueError):
             return None
+        return step
+
+
+def ranks_here(run: Path, environ: Mapping[str, str]) -> Ranks:
+    """Return the ranks of which this process is one: as torch says, else as the launcher does."""
+    rank, size = _number(environ, "RANK") or 0, _number(environ, "WORLD_SIZE") or 1
+    here = _number(environ, "LOCAL_WORLD_SIZE")
+    distributed = sys.modules["torch"].distributed
+    with contextlib.suppress(Exception):
+        if distributed.is_available() and distributed.is_initialized():
+            rank, size = distributed.get_rank(), distributed.get_world_size()
+    return Ranks(run, rank, size, here)
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

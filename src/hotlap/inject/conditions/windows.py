@@ -23,13 +23,17 @@ from hotlap.sites.patches import Patches
 from hotlap.sites.steering import Own
 from hotlap.values.trial import WindowPlan, WindowResult
 
-_PATIENCE: Final = 64
-"""Steps in which a training loader must have been seen for a replay to begin."""
+_PATIENCE: Final = 12
+"""Steps in which two batches of each training loader must have been seen for a replay to begin."""
 
 
 @dataclass
 class Stage:
-    """What windows work with. run: the run's folder. used: loaders that fed the latest steps."""
+    """What windows work with.
+
+    run: the run's folder. used: gives the loaders that fed the latest steps; weights: how many
+    batches came from each. steps: gives how many steps have ended.
+    """
 
     recorder: Recorder
     patches: Patches
@@ -39,6 +43,7 @@ class Stage:
     run: Path
     used: Callable[[], list[Source]]
     weights: Callable[[list[Source]], list[int]]
+    steps: Callable[[], int]
 
 
 class Steps:
@@ -89,7 +94,7 @@ class Replayed(Steps):
         used = self.stage.used()
         if used and all(len(source.kept) >= 2 for source in used):
             return True
-        if waited >= _PATIENCE:
+        if waited >= _PATIENCE or (not used and self.stage.steps() > _PATIENCE):
             raise LookupError(
                 "no batch of a training loader was seen: the script has no torch DataLoader, or "
                 "uses it in another thread"
