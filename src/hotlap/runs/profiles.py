@@ -11,6 +11,8 @@ from hotlap.values.trial import ProfileEntry
 
 PARTS: Final = 16
 """Equal parts of the time from the first step to the end, in ``ProfileEntry.over_time``."""
+_COUNTED: Final = ("looks", "late", "late_ns", "cost_ns")
+"""What a sampler says of itself: looks, those that came late, by how much, and its CPU time."""
 
 
 class Tables:
@@ -57,12 +59,12 @@ class Tables:
         for table in self.of("prof"):
             role = facts.setdefault(
                 table["role"],
-                {"processes": 0, "looks": 0, "late_ns": 0, "cost_ns": 0, "lasted_ns": 0, "hz": 0},
+                dict.fromkeys(("processes", "hz", "lasted_ns", *_COUNTED), 0),
             )
             role["processes"] += 1
             role["hz"] = table["hz"]
             role["lasted_ns"] += table["ended_ns"] - table["began_ns"]
-            for name in ("looks", "late_ns", "cost_ns"):
+            for name in _COUNTED:
                 role[name] += table[name]
         return facts
 
@@ -135,7 +137,7 @@ class _Sum:
 
 
 def _checked(table: dict[str, Any]) -> None:
-    for name in ("looks", "late_ns", "cost_ns", "ended_ns", "slice_ns"):
+    for name in (*_COUNTED, "ended_ns", "slice_ns"):
         need(table[name], int, name)
     need(table["role"], str, "role")
     need(table["begin_ns"], int | None, "begin_ns")

@@ -197,7 +197,7 @@ class Waiting:
             self._decide(1)
             self._table.add(_outside(account, "start_up"), now, stack, ns, spent)
             return
-        looks.append((now, stack, ns, spent, ticks, account, stretch))
+        self._looks.append((now, stack, ns, spent, ticks, account, stretch))
 
     def _exhausted(self) -> None:
         """There was no other batch: the wait for it, up to the last look, was the epoch's edge."""

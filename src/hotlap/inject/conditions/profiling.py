@@ -195,6 +195,7 @@ class Profiling:
             "ended_ns": perf_counter_ns(),
             "hz": sampler.hz,
             "looks": sampler.looks,
+            "late": sampler.late,
             "late_ns": sampler.late_ns,
             "cost_ns": sampler.cost_ns,
             **table.to_dict(self._recorder.places.shown),

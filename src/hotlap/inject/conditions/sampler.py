@@ -4,6 +4,10 @@ The time since the last look is what a look stands for: where the watched thread
 call that holds the interpreter, the look comes late and counts for more. How the watched thread
 spent that time is what the kernel counts for it: on a core, waiting for a core, and the rest.
 
+A look that is due while Python code runs comes when that code gives the interpreter away: at the
+next call that does so by itself, or after ``sys.getswitchinterval()``, 5 ms. So code that runs
+for less between two such calls is seen at the second of them.
+
 No frame outlives a look, nothing of the user's is touched, and the interpreter is not given away
 in between: the thread looked at cannot move on while it is looked at.
 """
@@ -35,8 +39,8 @@ CODES: Final = 20_000
 _SLIGHT_NS: Final = 100_000
 _SLIGHT_PART: Final = 50
 """A thread that was off its core for less than this, or than one part in so many, worked."""
-_LATE: Final = 4
-"""A look that comes so many intervals after the last one was kept waiting."""
+_LATE_NS: Final = 1_000_000
+"""A look that comes so much after its time had to wait for the interpreter, or for a core."""
 _OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__)) + os.sep
 _LIBRARY, _USERS, _OURS, _WORKERS = range(4)
 _WORKERS_FILE: Final = os.path.join("torch", "utils", "data", "_utils", "worker.py")
@@ -212,7 +216,7 @@ class Sampler:
         self._done: Any = None
         self._native = 0
         self.failure: BaseException | None = None
-        self.looks = 0
+        self.looks = self.late = 0
         self.late_ns = 0
         self.cost_ns = 0
         self._cost_before = 0
@@ -269,8 +273,13 @@ class Sampler:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             self._cost_before = self.cost_ns
             mean = 1.0 / self.hz
-            while not wake.acquire(timeout=mean * (0.5 + self._chance())):
-                self._sample()
+            self._turn_to(self._target())
+            while True:
+                pause = mean * (0.5 + self._chance())
+                due = perf_counter_ns() + int(pause * 1e9)
+                if wake.acquire(timeout=pause):
+                    break
+                self._sample(due)
                 self.cost_ns = self._cost_before + thread_time_ns()
                 self._pause()
         except BaseException as error:
@@ -281,7 +290,7 @@ class Sampler:
         finally:
             done.release()
 
-    def _sample(self) -> None:
+    def _sample(self, due: int) -> None:
         ident = self._target()
         if ident != self._ident:
             self._turn_to(ident)
@@ -293,8 +302,9 @@ class Sampler:
         if stack == NOTHING:
             return  # the thread has ended
         self.looks += 1
-        if since > _LATE * 1e9 / self.hz:
-            self.late_ns += since
+        if now - due > _LATE_NS:
+            self.late += 1
+            self.late_ns += now - due
         self._look(now, stack, since, spent)
 
     def _turn_to(self, ident: int) -> None:
@@ -304,6 +314,8 @@ class Sampler:
         native = _native_id_of(ident)
         self._ident = ident
         self._clocks = ThreadClocks(native) if native is not None else None
+        if self._clocks is not None:
+            self._clocks.since(0)
 
 
 def _native_id_of(ident: int) -> int | None:
