@@ -142,9 +142,11 @@ def _tiles(facts: Facts, diagnosis: Diagnosis) -> list[Tile]:
 
 
 def _short(bounds: Bounds) -> str:
-    """Return a speed-up for a tile: ``1.52-1.71 ×``."""
+    """Return a speed-up for a tile: ``1.52-1.71`` with the sign for times."""
     words = gain(bounds).removesuffix(" times as fast")
-    return f"{words.replace(' to ', '-')} ×" if words[-1].isdigit() else words
+    if not words[-1].isdigit():
+        return words
+    return f"{words.replace(' to ', '-')} \N{MULTIPLICATION SIGN}"
 
 
 def _finding(facts: Facts, finding: Finding, number: int) -> FindingView:
