@@ -10,7 +10,7 @@ from hotlap.report.page import Page, Row
 from hotlap.report.sections import SMALL, head, outcome, phase_lines, sentence
 from hotlap.report.units import UNKNOWN, digits, duration, many
 from hotlap.report.unmeasured import NAMED, by_reason, not_measured
-from hotlap.report.wording import BOUNDS_SAID, gain, noise
+from hotlap.report.wording import BOUNDS_SAID, busy, gain, noise
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Diagnosis
 from hotlap.values.phase import STEP_PHASES
@@ -181,8 +181,8 @@ def _workers(page: Page, facts: Facts) -> None:
 def _doubts(page: Page, facts: Facts, diagnosis: Diagnosis, most: int) -> None:
     """Write the noise floor, and what was not measured, each reason once."""
     pairs = not_measured(facts, diagnosis)
-    words = noise(diagnosis.noise_floor)
-    if words is not None:
+    words = " ".join(filter(None, (noise(diagnosis.noise_floor), busy(facts.run.machine))))
+    if words:
         page.words("Noise", words)
     # The ceilings have said their own reasons above.
     rest = [(what, because) for what, because in pairs if not what.startswith("ceilings.")]

@@ -7,6 +7,17 @@ from typing import Any, Final, NamedTuple
 
 from hotlap.report.units import duration, share, size
 
+TRIALS: Final = {
+    "watch": "as the user would run it, watched by a sampling profiler: where the time goes, and "
+    "at which lines",
+    "ceilings": "each part alone: the steps with recorded batches, the loader without the steps, "
+    "and the loader with other numbers of workers",
+    "operators": "a few steps under torch.profiler: which operators a line calls",
+    "reference": "unchanged once more: what changes are compared with, and how much equal runs "
+    "differ",
+}
+"""Per name of a trial: what it tells."""
+
 WINDOWS: Final = {
     "warm_up": ("warm-up", "not measured: the first steps are not like the others"),
     "baseline": ("as it stands", "the step that all else is compared with"),
@@ -24,7 +35,7 @@ WINDOWS: Final = {
 """Per kind of window: what it is called, and what it tells."""
 
 ENDINGS: Final = {
-    "itself": "by itself, or by the clean stop",
+    "itself": "",
     "limit": "stopped at the time that it was given",
     "interrupt": "stopped by Ctrl-C",
     "lost": "killed from outside",
@@ -33,7 +44,9 @@ ENDINGS: Final = {
     "exhausted": "with the end of the data",
 }
 
-_SHOWN: Final = frozenset(("name", "wall_ns", "ended_by", "windows", "exit_code", "folder"))
+_SHOWN: Final = frozenset(
+    ("name", "wall_ns", "ended_by", "windows", "exit_code", "folder", "contained")
+)
 """Keys of a trial that have a place of their own, or none on a page."""
 
 
@@ -49,6 +62,7 @@ class TrialView(NamedTuple):
     """One trial. more: rows of name and value for all else that is known of it."""
 
     name: str
+    tells: str
     wall: str
     ended: str
     windows: list[WindowView]
@@ -66,8 +80,13 @@ def _trial(trial: Mapping[str, Any], number: int) -> TrialView:
     ended = ENDINGS.get(str(trial.get("ended_by") or ""), str(trial.get("ended_by") or ""))
     if code:
         ended = f"{ended}, exit code {code}".lstrip(", ")
+    if trial.get("contained") is False:
+        ended = f"{ended}; its writes were not kept from the user's files".lstrip("; ")
+    name = str(trial.get("name") or f"trial {number}")
+    change = name.removeprefix("change ")
     return TrialView(
-        name=str(trial.get("name") or f"trial {number}").replace("_", " "),
+        name=name.replace("_", " "),
+        tells=TRIALS.get(name, "with this one change" if change != name else ""),
         wall=duration(trial["wall_ns"]) if trial.get("wall_ns") is not None else "",
         ended=ended,
         windows=[_window(window) for window in windows if isinstance(window, Mapping)],

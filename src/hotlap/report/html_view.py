@@ -16,6 +16,7 @@ from hotlap.report.unmeasured import NAMED, by_reason, not_measured
 from hotlap.report.wording import (
     BOUNDS_SAID,
     SCOPES,
+    busy,
     figure,
     gain,
     noise,
@@ -92,6 +93,7 @@ def view(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "together": gain(diagnosis.together) if len(diagnosis.findings) > 1 else "",
         "next_ceiling": sentence(diagnosis.next_ceiling) if diagnosis.next_ceiling else "",
         "noise": noise(diagnosis.noise_floor),
+        "busy": busy(run.machine),
         "tiles": _tiles(facts, diagnosis),
         "findings": [
             _finding(facts, one, at) for at, one in enumerate(diagnosis.findings, start=1)
@@ -100,11 +102,7 @@ def view(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "run_parts": _parts(run.phases, RUN_PHASES),
         "ceilings": _ceilings(facts),
         "curve": _curve(facts),
-        "profiles": [
-            (role, title, [_line(line) for line in lines])
-            for role, title in (("trainer", "The training thread"), ("worker", "Loader workers"))
-            if (lines := line_times(facts, role)[:MOST_ROWS])
-        ],
+        "profiles": list(_profiles(facts)),
         "profile_origin": "" if isinstance(facts.profile, Missing) else facts.profile.origin,
         "left_out": _left_out(facts),
         "trials": trial_views(facts.trials),
@@ -199,6 +197,17 @@ def _curve(facts: Facts) -> list[tuple[str, str, str]]:
         (str(point.workers), digits(point.per_s), f"{digits(point.low)} to {digits(point.high)}")
         for point in points
     ]
+
+
+def _profiles(facts: Facts) -> Iterator[tuple[str, str, list[tuple[str, ...]], str]]:
+    """Yield for each role its name, a title, the rows of its lines, and how many are not shown."""
+    for role, title in (("trainer", "The training thread"), ("worker", "Loader workers")):
+        lines = line_times(facts, role)
+        shown = [line for line in lines if line.share >= SMALL][:MOST_ROWS]
+        rest = sum(line.share for line in lines[len(shown) :])
+        small = f"{many(len(lines) - len(shown), 'more line')}: {share(rest)} together"
+        if lines:
+            yield role, title, [_line(line) for line in shown], small if rest else ""
 
 
 def _line(time: LineTime) -> tuple[str, str, str, str, str]:

@@ -117,5 +117,10 @@ def profile_chart(facts: Facts, role: str) -> dict[str, Any] | None:
         "<extra></extra>",
     }
     leaves = sum(1 for box in boxes if box[1])
-    shape = layout(min(520, 200 + 16 * leaves), margin={"l": 0, "r": 0, "b": 8})
+    # Where a box is too small for its words there are none.
+    shape = layout(
+        min(520, 200 + 16 * leaves),
+        margin={"l": 0, "r": 0, "b": 8},
+        uniformtext={"minsize": 10, "mode": "hide"},
+    )
     return {"data": [tree], "layout": shape}

@@ -6,10 +6,10 @@ import math
 from typing import Any, Final
 
 from hotlap.report.readable import readable
-from hotlap.report.sections import NAMES
+from hotlap.report.sections import NAMES, sentence
 from hotlap.report.units import UNKNOWN, digits, duration, share, size, speed
 from hotlap.values.finding import Bounds, Evidence, Finding, Location
-from hotlap.values.summary import RunSummary
+from hotlap.values.summary import MachineSummary, RunSummary
 
 BOUNDS_SAID: Final = {
     "input": "input",
@@ -29,6 +29,9 @@ REMEDIES: Final = {
     "code": "a change of the code",
     "environment": "a change of the environment",
 }
+
+DISTURBING: Final = 0.05
+"""Share of the cores in other hands, or of throttled periods, that is worth a word."""
 
 _NO_GAIN: Final = 1.005
 """Below this a ratio of two digits reads as 1.00."""
@@ -146,6 +149,17 @@ def noise(floor: float | None) -> str | None:
         f"Two equal stretches of this training differed by up to {share(floor)} here and now; "
         "smaller differences cannot be told apart."
     )
+
+
+def busy(machine: MachineSummary) -> str:
+    """Return what disturbed the machine while steps ran, in a sentence; empty where nothing did."""
+    said = []
+    if machine.others_cpu_share is not None and machine.others_cpu_share >= DISTURBING:
+        said.append(f"other programs used {share(machine.others_cpu_share)} of the cores")
+    if machine.throttled_share is not None and machine.throttled_share >= DISTURBING:
+        part = share(machine.throttled_share)
+        said.append(f"the CPU quota held the training back in {part} of its periods")
+    return sentence(f"Meanwhile {' and '.join(said)}") if said else ""
 
 
 def _finite(value: float | None) -> float | None:

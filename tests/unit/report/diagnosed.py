@@ -142,13 +142,23 @@ def _measured(**fields: Any) -> Facts:
         what_ifs=(WhatIf("torch threads", 1, 1.02, 0.99, 1.05, True),),
         trials=(
             {
-                "name": "watched",
-                "seconds": 5.72,
+                "name": "watch",
+                "folder": "trials/01-watch",
+                "wall_ns": 5720 * MS,
+                "ended_by": "itself",
+                "exit_code": 0,
+                "contained": True,
+            },
+            {
+                "name": "ceilings",
+                "wall_ns": 9000 * MS,
+                "ended_by": "itself",
+                "exit_code": 0,
+                "contained": True,
                 "windows": [
-                    {"kind": "baseline", "steps": 100, "seconds": 1.1, "ended_by": "steps"},
-                    {"kind": "replay", "steps": 100, "seconds": 0.4, "ended_by": "steps"},
+                    {"kind": "baseline", "steps": 100, "ended_by": "steps"},
+                    {"kind": "replay", "steps": 100, "ended_by": "steps"},
                 ],
-                "because": "",
             },
         ),
         not_measured=(("operators", "torch.profiler failed in this trial"),),

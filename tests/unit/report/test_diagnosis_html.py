@@ -16,6 +16,7 @@ from hotlap.errors import WrongUse
 from hotlap.report.chart_style import COLOURS
 from hotlap.report.charts import charts
 from hotlap.report.diagnosis_html import diagnosis_html, refuse_without_libraries
+from hotlap.report.diagnosis_page import diagnosis_page
 from hotlap.report.experiments import trial_views
 from hotlap.report.profile_chart import line_times
 from hotlap.values.facts import Facts
@@ -221,11 +222,11 @@ def test_trials_keep_what_is_not_known_of_them() -> None:
     (trial,) = trial_views(
         [
             {
-                "name": "watched",
+                "name": "change torch_threads = 2",
                 "wall_ns": 2_000_000_000,
                 "ended_by": "limit",
                 "exit_code": 0,
-                "contained": True,
+                "contained": False,
                 "moved_bytes": 2_000_000,
                 "windows": [
                     {"kind": "workers", "workers": 4, "batches": 20, "ended_by": "steps"},
@@ -235,16 +236,30 @@ def test_trials_keep_what_is_not_known_of_them() -> None:
             }
         ]
     )
-    assert trial.name == "watched"
+    assert trial.name == "change torch threads = 2"
+    assert trial.tells == "with this one change"
     assert trial.wall == "2.00 s"
-    assert trial.ended == "stopped at the time that it was given"
-    assert trial.more == [("contained", "yes"), ("moved", "2.00 MB")]
+    assert trial.ended.startswith("stopped at the time that it was given; its writes were not")
+    assert trial.more == [("moved", "2.00 MB")]
     assert [window.name for window in trial.windows] == ["4 workers", "drain", "other kind"]
     assert [window.size for window in trial.windows] == [
         "20 batches",
         "failed: no loader",
         "5.00 ms",
     ]
+
+
+def test_a_busy_machine_is_named() -> None:
+    case = CASES["input_bound"]()
+    machine = replace(case.facts.run.machine, others_cpu_share=0.31, throttled_share=0.2)
+    facts = replace(case.facts, run=replace(case.facts.run, machine=machine))
+    words = (
+        "Meanwhile other programs used 31 % of the cores and the CPU quota held the training "
+        "back in 20 % of its periods."
+    )
+    assert words in _text(_Page(diagnosis_html(facts, case.diagnosis)))
+    assert words in " ".join(diagnosis_page(facts, case.diagnosis).split())
+    assert "Meanwhile" not in _text(_page("input_bound"))
 
 
 def test_a_bare_case_makes_a_page() -> None:

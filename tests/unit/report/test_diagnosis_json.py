@@ -115,7 +115,7 @@ def test_figures_are_those_of_the_facts() -> None:
     assert form["noise_floor"] == {"ratio": 0.012}
     assert form["step"]["median_ns"] == CASES["two"]().facts.run.trainers[0].step.median_ns
     assert form["run"]["horizon"] == {"steps": 400, "source": "observed"}
-    assert form["trials"][0]["windows"][1]["kind"] == "replay"
+    assert form["trials"][1]["windows"][1]["kind"] == "replay"
     assert form["machine"]["cores_allowed"] == 2.0
 
 
