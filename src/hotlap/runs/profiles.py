@@ -54,8 +54,14 @@ class Tables:
         return tuple(one.entry(key) for key, one in sums.items())
 
     def profile_facts(self) -> dict[str, Any]:
-        """Return what the samplers say of themselves, trainer and workers added up by role."""
+        """Return what the samplers say of themselves, trainer and workers added up by role.
+
+        ``files``: the user's source files that the trainer had loaded, the entry script first.
+        """
         facts: dict[str, Any] = {}
+        files = [file for table in self.of("prof") for file in table.get("files", ())]
+        if files:
+            facts["files"] = tuple(dict.fromkeys(files))
         for table in self.of("prof"):
             role = facts.setdefault(
                 table["role"],
@@ -141,6 +147,7 @@ def _checked(table: dict[str, Any]) -> None:
         need(table[name], int, name)
     need(table["role"], str, "role")
     need(table["begin_ns"], int | None, "begin_ns")
+    need(tuple(table.get("files", ())), tuple[str, ...], "files")
     for _ in _rows(table, None):
         pass
 

@@ -201,7 +201,9 @@ class Process:
     profile: tuple[ProfileEntry, ...] = ()
     """Sampled stacks of this process and its loaders' workers, in trials that take them."""
     profile_facts: dict[str, Any] = field(default_factory=dict)
-    """By role: processes, looks, hz, lasted_ns, cost_ns (CPU time of the samplers), late_ns."""
+    """By role: processes, looks, hz, lasted_ns, cost_ns (CPU time of the samplers), late, late_ns
+    (looks that had to wait, and for how long). ``files``: the user's modules, entry script first.
+    """
     collector: dict[str, Any] = field(default_factory=dict)
     """ns, collections, longest_ns, by_generation, by_phase; the same of workers in ``workers``."""
     sample_clock: dict[str, Any] = field(default_factory=dict)

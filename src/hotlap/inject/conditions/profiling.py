@@ -14,11 +14,13 @@ import os
 import sys
 from _thread import get_ident
 from time import perf_counter_ns
+from types import ModuleType
 from typing import Any, Final
 
 from hotlap.inject.conditions.profile import Table, Waiting
 from hotlap.inject.conditions.sampler import Sampler, Stack, Stacks
 from hotlap.probe.collector import Collector
+from hotlap.probe.places import Places
 from hotlap.probe.recorder import Recorder
 from hotlap.probe.sample_clock import SampleClock
 from hotlap.runs import frames, layout
@@ -29,6 +31,7 @@ from hotlap.values.trial import TrialPlan
 
 _EVERY_NS: Final = 5_000_000_000
 _LONGEST_NS: Final = 60_000_000_000
+_MOST_FILES: Final = 200
 _WORKER_LIMIT: Final = 16 << 20
 _LAUNCHERS: Final = frozenset(("torchrun", "accelerate", "deepspeed"))
 _LAUNCHING: Final = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands")
@@ -193,6 +196,7 @@ class Profiling:
             "role": "worker" if self._worker else "trainer",
             "began_ns": self._begun_ns,
             "ended_ns": perf_counter_ns(),
+            "files": [] if self._worker else user_files(self._recorder.places),
             "hz": sampler.hz,
             "looks": sampler.looks,
             "late": sampler.late,
@@ -279,6 +283,21 @@ class Profiling:
                 self._write(closed=True)
         except Exception as error:
             self._recorder.fault("sampler", error)
+
+
+def user_files(places: Places) -> list[str]:
+    """Return the source files of the user's modules that are loaded, the entry script first.
+
+    A module that loads itself when it is looked at is not looked at.
+    """
+    found: dict[str, None] = {}
+    loaded = dict(sys.modules)
+    for module in (loaded.get("__main__"), *loaded.values()):
+        if issubclass(type(module), ModuleType):
+            file = object.__getattribute__(module, "__dict__").get("__file__")
+            if type(file) is str and file.endswith(".py") and places.is_users(file):
+                found[places.shown(file)] = None
+    return list(found)[:_MOST_FILES]
 
 
 def _is_first() -> bool:
