@@ -28,7 +28,7 @@ def command(run: str | None, json_file: str | None, html_file: str | None) -> No
     A run that still goes on is shown up to its last record.
     """
     from hotlap.cli.diagnose import show, stored_diagnosis
-    from hotlap.cli.run import summary_of
+    from hotlap.cli.run import summary_of, suspected
     from hotlap.runs.reading import read_run
     from hotlap.runs.store import open_store
 
@@ -49,7 +49,8 @@ def command(run: str | None, json_file: str | None, html_file: str | None) -> No
     from hotlap.report.whole import whole
 
     width = shutil.get_terminal_size((90, 24)).columns
-    click.echo(whole(summary, width, in_colour(), in_unicode(), run), nl=False, color=in_colour())
+    text = whole(summary, width, in_colour(), in_unicode(), run, suspected(summary))
+    click.echo(text, nl=False, color=in_colour())
 
 
 def write(text: str, file: str, option: str = "--json") -> None:

@@ -14,7 +14,10 @@ from hotlap.values.finding import Bounds, Evidence, Finding, Location, Remedy
 from hotlap.values.record import Place
 
 LEAST_SHARE = 0.05
-"""Below this share of the run nothing is a cause worth a finding, whatever the noise."""
+"""Below this share of the run nothing is a cause worth a finding, however quiet the machine."""
+_NOISIEST = 0.12
+"""Above this share a cause is named, however noisy the machine: what is noisy are the times of
+steps, while shares of one and the same run hold."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,12 @@ class Claim:
 
 def worth(facts: Facts, share: float | None) -> bool:
     """Tell whether a share of the run stands above what is noise or not worth a change."""
-    return share is not None and share >= max(LEAST_SHARE, 1.5 * floor_of(facts))
+    return share is not None and share >= least_share(facts)
+
+
+def least_share(facts: Facts) -> float:
+    """Return the share of the run that a cause must have to be named here and now."""
+    return max(LEAST_SHARE, min(_NOISIEST, 1.5 * floor_of(facts)))
 
 
 def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Finding:

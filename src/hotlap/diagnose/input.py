@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hotlap.diagnose.build import state_of
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.shares import run_share, step_share, training_loader
@@ -35,6 +36,22 @@ class Input:
         """Return the share of a batch's preparation: blocked, cpu, runqueue, collate or ipc."""
         part = self.loader.split.get(name) if self.loader else None
         return part.share if part is not None else None
+
+    @property
+    def state(self) -> str:
+        """Return what preparing samples mostly is: working, blocked, runqueue or unknown.
+
+        By sampled stacks where there are some, else by the kernel's split of whole batches.
+        """
+        if self.region is not None:
+            return state_of(self.region)
+        shares = {
+            "working": self.split("cpu"),
+            "blocked": self.split("blocked"),
+            "runqueue": self.split("runqueue"),
+        }
+        known = {name: share for name, share in shares.items() if share is not None}
+        return max(known, key=lambda name: known[name]) if known else "unknown"
 
 
 def input_of(facts: Facts) -> Input | None:

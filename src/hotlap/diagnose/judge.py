@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import LEAST_SHARE
+from hotlap.diagnose.build import least_share
 from hotlap.diagnose.catalogue import all_rules
 from hotlap.diagnose.costs import base_of
 from hotlap.diagnose.say import percent
-from hotlap.diagnose.shares import floor_of, is_cpu, phase_share, trainer_of
+from hotlap.diagnose.shares import is_cpu, phase_share, trainer_of
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Diagnosis, Finding, Unknown
 
@@ -108,7 +108,7 @@ def _headline(facts: Facts, findings: Sequence[Finding], bound: str) -> str:
         where = f" ({place.file}:{place.line})" if place else ""
         return f"The largest cost is {first.name.replace('-', ' ')}{where}{by}."
     base = base_of(facts)
-    least = max(LEAST_SHARE, 1.5 * floor_of(facts))
+    least = least_share(facts)
     if base is None:
         return "Unknown: the run's phases were not measured."
     return (

@@ -13,6 +13,9 @@ from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.finding import Bounds
 
+_WIDEST = 0.10
+"""On a noisier machine the interval of a comparison is narrowed by repeating it."""
+
 
 def recoverable(share: float, least: float = 0.7, most: float = 1.0) -> Bounds:
     """Return bounds of the recoverable share. least, most: parts (0-1) of it that go away."""
@@ -23,7 +26,7 @@ def speedup(facts: Facts, share: Bounds) -> Bounds:
     """Return bounds of the run's speed-up for a recoverable share, the noise floor included."""
     if share.low is None or share.high is None:
         return Bounds(None, None)
-    floor = floor_of(facts) / 2
+    floor = min(_WIDEST, floor_of(facts)) / 2
     low = 1.0 / (1.0 - min(0.99, share.low)) * (1.0 - floor)
     high = 1.0 / (1.0 - min(0.99, share.high)) * (1.0 + floor)
     return Bounds(max(1.0, low), max(1.0, high))

@@ -18,7 +18,7 @@ from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import region_of, select
 from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.shares import floor_of, run_share
+from hotlap.diagnose.shares import run_share
 from hotlap.diagnose.work import kind_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -34,7 +34,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     share = run_share(facts, "evaluation")
     if share is None:
         return Unknown("run phases were not measured")
-    if share < max(_MUCH, 1.5 * floor_of(facts)):
+    if share < _MUCH:
         return Clear(f"evaluation takes {percent(share)} of the time")
     costs = costs_of(facts)
     region = select(costs, lambda one: one.phase == "evaluation")

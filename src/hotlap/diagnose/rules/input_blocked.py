@@ -15,9 +15,9 @@ it, packing small files into few large ones makes the waits fewer.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import input_of
+from hotlap.diagnose.input import Input, input_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.work import kind_of
@@ -35,10 +35,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("no step was seen")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
-    if data.region is None:
-        return Unknown("no stack of the code that prepares samples was seen")
-    if state_of(data.region) != "blocked":
+    if data.state != "blocked":
         return Clear("preparing samples is mostly computing, not blocked")
+    if data.region is None:
+        return _without_lines(facts, data)
     region = region_of(
         [one for one in data.region.costs if one.state == "blocked"], costs_of(facts)
     )
@@ -68,6 +68,30 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(
                 Evidence("waiting for data", round(data.wait, 3), "share of the run"),
                 Evidence("read from storage", disk, "bytes"),
+            ),
+        ),
+    )
+
+
+def _without_lines(facts: Facts, data: Input) -> Finding | Unknown:
+    """Say what one run without a profile can say: by the split of whole batches."""
+    if data.loader is None:
+        return Unknown("no stack of the code that prepares samples was seen")
+    blocked = data.split("blocked") or 0.0
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        None,
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(data.wait, least=0.5),
+            first=data.loader.place,
+            remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, while its "
+                f"loader is blocked on storage, a lock or a sleep for {percent(blocked)} of a "
+                f"batch's time ({data.workers} workers). More workers overlap such waits, a cache "
+                f"removes them."
             ),
         ),
     )

@@ -19,7 +19,7 @@ go away; they end where the model alone would be the limit.
 from __future__ import annotations
 
 from hotlap.diagnose import predict
-from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
+from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, best_point, input_of
 from hotlap.diagnose.regions import Region, region_of
@@ -39,14 +39,37 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("no step was seen")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
-    if data.region is None:
-        return Unknown("no stack of the code that prepares samples was seen")
-    if state_of(data.region) not in ("working", "runqueue"):
+    if data.state not in ("working", "runqueue"):
         return Clear("preparing samples is mostly blocked, not computing")
+    if data.region is None:
+        return _without_lines(facts, data)
     region = _concentrated(facts, data.region)
     if not worth(facts, region.share):
         return Clear("no single part of preparing samples stands out")
     return _found(facts, data, region)
+
+
+def _without_lines(facts: Facts, data: Input) -> Finding | Unknown:
+    """Say what one run without a profile can say: by the split of whole batches."""
+    computing = data.split("cpu")
+    if data.loader is None or computing is None:
+        return Unknown("no stack of the code that prepares samples was seen")
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        None,
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(data.wait, least=0.5),
+            first=data.loader.place,
+            remedy=Remedy("code", ("loader_workers",), "nothing, if the samples stay the same"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, while its "
+                f"loader computes ({data.workers} workers, on a core for {percent(computing)} of "
+                f"a batch's time). Make preparing samples cheaper, or share it out."
+            ),
+        ),
+    )
 
 
 def _concentrated(facts: Facts, region: Region) -> Region:
