@@ -20,13 +20,13 @@ from typing import Any, Final
 from hotlap.errors import HotlapError, NotMeasurable
 from hotlap.experiment import plans, stored
 from hotlap.experiment.noise import with_noise
-from hotlap.experiment.parts import with_ceilings
+from hotlap.experiment.parts import with_ceilings, without_ceilings
 from hotlap.experiment.trials import Lab, Trial, absence_of
 from hotlap.experiment.watched import start_up_s, watched
 from hotlap.experiment.what_ifs import what_if
 from hotlap.experiment.windows import results
 from hotlap.runs.reading import read_run
-from hotlap.values.facts import Facts
+from hotlap.values.facts import Facts, Missing
 from hotlap.values.trial import TrialPlan
 
 FACTS_FILE: Final = "facts.json"
@@ -135,23 +135,31 @@ class _Schedule:
     def _ceilings(self) -> None:
         """Measure the parts alone; in a run with few steps at least the loader."""
         facts = self._known()
-        given = self._lengths("compute_per_s", 0.2, 3)
-        if given is not None:
+        given = self._lengths(0.2, 3)
+        if isinstance(given, plans.Lengths):
             plan = plans.ceilings_plan(facts, given)
         elif plans.training_loader(facts) is not None and self._left_s() > self.start_s:
             plan = plans.loader_plan(facts)
         else:
+            self.facts = without_ceilings(facts, given)
             return
         trial = self._try("ceilings", plan, "each part alone")
-        if trial is not None:
-            self.facts = with_noise(with_ceilings(facts, trial), results(trial))
-            self._keep()
+        if isinstance(trial, str):
+            self.facts = without_ceilings(facts, trial)
+            return
+        self.facts = with_noise(with_ceilings(facts, trial), results(trial))
+        if isinstance(given, str):
+            self.facts = replace(self._known(), compute_per_s=Missing(given))
+        self._keep()
 
     def _changes(self) -> None:
         """Try changes one by one; the unchanged command stands before them and after them."""
         wanted = self.wishes(self._known())[:_MOST_CHANGES]
-        given = self._lengths("changes that would settle a suspicion", 0.1, 1) if wanted else None
-        if given is None:
+        if not wanted:
+            return
+        given = self._lengths(0.1, 1)
+        if isinstance(given, str):
+            self._miss("changes that would settle a suspicion", given)
             return
         tried: list[tuple[str, Any, Trial]] = []
         for change, value in wanted:
@@ -163,9 +171,11 @@ class _Schedule:
             trial = self._try(f"change {name}", plan, name)
             if self.is_interrupted:
                 break
-            if trial is not None:
-                tried.append((change, value, trial))
-                self._compare(tried)
+            if isinstance(trial, str):
+                self._miss(f"the change {name}", trial)
+                continue
+            tried.append((change, value, trial))
+            self._compare(tried)
         if (
             tried
             and not self.is_interrupted
@@ -191,21 +201,16 @@ class _Schedule:
 
     # -- what they share -------------------------------------------------------------------------
 
-    def _lengths(self, what: str, share: float, windows: int) -> plans.Lengths | None:
-        """Return how long the windows of the next trial may be; None, and why, if it cannot be."""
+    def _lengths(self, share: float, windows: int) -> plans.Lengths | str:
+        """Return how long the windows of the next trial may be, or why there can be none."""
         left = self._left_s() - 1.2 * self.start_s
         if left < 2.0 and self.ask.steps is None:
-            self._miss(what, _SPENT)
-            return None
+            return _SPENT
         seconds = max(2.0, min(left, share * (self.ask.budget_s or DEFAULT_WINDOWS_S)))
-        given = plans.lengths(self._known(), self.ask.steps, seconds, windows)
-        if isinstance(given, str):
-            self._miss(what, given)
-            return None
-        return given
+        return plans.lengths(self._known(), self.ask.steps, seconds, windows)
 
-    def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | None:
-        """Run a trial that the diagnosis can do without; None, and why, if it measured nothing."""
+    def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | str:
+        """Run a trial that the diagnosis can do without; why, if it measured nothing."""
         windows_s = sum(
             one.seconds if one.seconds < plans.NO_BOUND else 2.0 for one in plan.windows
         )
@@ -213,17 +218,16 @@ class _Schedule:
         try:
             trial = self._trial(name, plan, 3 * about_s + 60.0, says=says, about_s=about_s)
         except (HotlapError, OSError) as error:
-            self._miss(says, str(error))
-            return None
-        if self.is_interrupted:
-            return None
-        if not trial.is_sound:
-            self._miss(says, trial.why_not())
+            return str(error)
         if results(trial):
+            if not trial.is_sound and not self.is_interrupted:
+                self._miss(says, trial.why_not())
             return trial
-        if trial.is_sound:
-            self._miss(says, "the script ended before its windows could begin")
-        return None
+        return (
+            "the script ended before its windows could begin"
+            if trial.is_sound
+            else (trial.why_not())
+        )
 
     def _trial(
         self,

@@ -18,14 +18,7 @@ def with_ceilings(facts: Facts, trial: Trial) -> Facts:
     process = trainer(trial.record) if trial.record is not None else None
     loader = training_loader(facts)
     if loader is None or process is None:
-        missing = Missing(_NO_LOADER if process is not None else trial.why_not())
-        return replace(
-            facts,
-            compute_per_s=missing,
-            loader_per_s=missing,
-            prep_per_s=missing,
-            fetch_per_s=missing,
-        )
+        return without_ceilings(facts, _NO_LOADER if process is not None else trial.why_not())
     measured = process.windows_measured
     found = ceilings(measured, loader.workers, float(cores_of_rank(facts)), process.fetches)
     return replace(
@@ -35,4 +28,16 @@ def with_ceilings(facts: Facts, trial: Trial) -> Facts:
         prep_per_s=found.prep_per_s,
         fetch_per_s=found.fetch_per_s,
         curve=curve(measured),
+    )
+
+
+def without_ceilings(facts: Facts, because: str) -> Facts:
+    """Return the facts with the reason why no part was measured alone."""
+    missing = Missing(because)
+    return replace(
+        facts,
+        compute_per_s=missing,
+        loader_per_s=missing,
+        prep_per_s=missing,
+        fetch_per_s=missing,
     )
