@@ -21,11 +21,13 @@ from hotlap.errors import WrongUse
     metavar="FILE",
     help="Write the report as JSON to FILE; - writes it to stdout instead of the text.",
 )
-@click.option("--html", "html_file", metavar="FILE", help="Write a diagnosis as a page to FILE.")
+@click.option("--html", "html_file", metavar="FILE", help="Write one self-contained page to FILE.")
 def command(run: str | None, json_file: str | None, html_file: str | None) -> None:
-    """Show the report of a run again: by its id, or by its path; the latest if none is given.
+    """Show the report of a run or a diagnosis again: by its id, or by its path; the latest if none
+    is given.
 
-    A run that still goes on is shown up to its last record.
+    A run that still goes on is shown up to its last record. A diagnosis is judged anew, by the
+    rules of this version.
     """
     from hotlap.cli.diagnose import show, stored_diagnosis
     from hotlap.cli.run import summary_of, suspected
@@ -36,9 +38,13 @@ def command(run: str | None, json_file: str | None, html_file: str | None) -> No
     if (diagnosed := stored_diagnosis(path)) is not None:
         show(*diagnosed, path, json_file, html_file, run)
         return
-    if html_file is not None:
-        raise WrongUse(f"{path.name} is a plain run; only a diagnosis (hotlap diagnose) has a page")
     summary = summary_of(read_run(path))
+    if html_file is not None:
+        from hotlap.report.diagnosis_html import run_html
+
+        write(run_html(summary, suspected(summary)), html_file, "--html")
+        if html_file == "-":
+            return
     if json_file is not None:
         from hotlap.report.json_form import to_json
 

@@ -7,16 +7,19 @@ installed package. A content security policy in the file forbids every request.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 from hotlap.errors import WrongUse
 from hotlap.report.charts import charts
-from hotlap.report.html_view import view
+from hotlap.report.html_view import missing, view
 from hotlap.report.readable import readable
+from hotlap.report.sections import sentence
 from hotlap.values.facts import Facts
-from hotlap.values.finding import Diagnosis
+from hotlap.values.finding import Bounds, Diagnosis, Finding
+from hotlap.values.summary import RunSummary
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -39,6 +42,21 @@ def diagnosis_html(facts: Facts, diagnosis: Diagnosis) -> str:
 
     Raises WrongUse as ``refuse_without_libraries`` does.
     """
+    return _rendered(facts, diagnosis, is_plain=False)
+
+
+def run_html(summary: RunSummary, suspected: Sequence[Finding] = ()) -> str:
+    """Return the account of a plain run as such a file: no experiment, no verdict.
+
+    suspected: causes that this one run suggests, ranked. Raises WrongUse as above.
+    """
+    says = " ".join(map(sentence, summary.standing_out)) or "See where the time went"
+    plain = Diagnosis("unknown", says, tuple(suspected), (), None, Bounds(None, None), None)
+    facts = Facts(run=summary, whole_run=summary.horizon_source == "observed")
+    return _rendered(facts, plain, is_plain=True)
+
+
+def _rendered(facts: Facts, diagnosis: Diagnosis, is_plain: bool) -> str:
     refuse_without_libraries()
     import jinja2
     from plotly.offline import get_plotlyjs
@@ -52,8 +70,13 @@ def diagnosis_html(facts: Facts, diagnosis: Diagnosis) -> str:
         finalize=_harmless,
     )
     own = {name: (TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")}
+    said = view(facts, diagnosis)
+    if is_plain:
+        # The rest would be said of experiments that nobody asked for.
+        said["missing"] = missing(facts.run.not_measured)
     return environment.get_template("diagnosis.html.j2").render(
-        **view(facts, diagnosis),
+        **said,
+        is_plain=is_plain,
         charts={name: _as_it_stands(chart) for name, chart in charts(facts).items()},
         style=_as_it_stands(own["page.css"]),
         script=_as_it_stands(own["page.js"]),

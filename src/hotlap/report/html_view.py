@@ -107,7 +107,7 @@ def view(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "left_out": _left_out(facts),
         "trials": trial_views(facts.trials),
         "what_ifs": [_what_if(tried) for tried in facts.what_ifs],
-        "missing": _missing(facts, diagnosis),
+        "missing": missing(not_measured(facts, diagnosis)),
         "machine": list(_machine(facts)),
     }
 
@@ -249,12 +249,11 @@ def _what_if(tried: WhatIf) -> tuple[str, str, str]:
     return f"{tried.change.replace('_', ' ')} = {tried.value}", ratio, said
 
 
-def _missing(facts: Facts, diagnosis: Diagnosis) -> list[tuple[str, str]]:
+def missing(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return rows of what was not measured and the reason that these things share."""
-    grouped = by_reason(not_measured(facts, diagnosis))
     return [
-        (", ".join(NAMED.get(what, what.replace("_", " ")) for what in things), because)
-        for because, things in grouped.items()
+        (", ".join(NAMED.get(what, NAMES.get(what, what)) for what in things), because)
+        for because, things in by_reason(pairs).items()
     ]
 
 
