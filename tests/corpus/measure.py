@@ -49,7 +49,10 @@ def main() -> None:
         if not given.table:
             if given.again:
                 change(given.results, key(folder, twin), None)
-            measure(folder, twin, given.pairs, given.results)
+            try:
+                measure(folder, twin, given.pairs, given.results)
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                print(f"{folder.name}: {error}", file=sys.stderr, flush=True)
         show(folder, twin, given.results)
 
 
@@ -115,7 +118,7 @@ def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float | N
     )
     wall = time.perf_counter() - began
     if done.returncode:
-        raise SystemExit(f"{place}/{script} ended with {done.returncode}:\n{done.stderr[-3000:]}")
+        raise RuntimeError(f"{place}/{script} ended with {done.returncode}:\n{done.stderr[-3000:]}")
     return round(wall, 3), clocked(told.get("clock"), done.stdout)
 
 
