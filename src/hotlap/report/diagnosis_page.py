@@ -23,20 +23,22 @@ class Detail(NamedTuple):
     """How much is shown.
 
     small: share below which a phase gets no bar. full: findings told in full, the others in two
-    lines each. reasons: reasons why something was not measured.
+    lines each. reasons: reasons why something was not measured. seen: lines of evidence.
     """
 
     small: float
     full: int
     reasons: int
+    seen: int
 
 
 LESS_AND_LESS: Final = (
-    Detail(SMALL, 4, 4),
-    Detail(0.03, 4, 3),
-    Detail(0.05, 3, 2),
-    Detail(0.05, 2, 2),
-    Detail(0.10, 1, 1),
+    Detail(SMALL, 4, 4, 3),
+    Detail(0.03, 4, 3, 2),
+    Detail(0.05, 4, 2, 1),
+    Detail(0.05, 3, 1, 1),
+    Detail(0.05, 2, 1, 1),
+    Detail(0.10, 1, 1, 1),
 )
 """The first detail that fits into the lines is taken; the last one whether it fits or not."""
 
@@ -79,7 +81,7 @@ def _page(facts: Facts, diagnosis: Diagnosis, width: int, name: str, detail: Det
     _ceilings(page, facts)
     _workers(page, facts)
     page.blank()
-    finding_lines(page, facts, diagnosis, detail.full)
+    finding_lines(page, facts, diagnosis, detail.full, detail.seen)
     page.blank()
     _doubts(page, facts, diagnosis, detail.reasons)
     page.blank()

@@ -32,13 +32,21 @@ def text_at(facts: Facts, location: Location) -> str | None:
 def excerpt(facts: Facts, location: Location) -> list[Shown]:
     """Return the known lines around a place, in order; empty when the place itself is not known.
 
+    Loops around it and the beginning of its function belong to it.
+
     The facts hold the lines that the profile names, so that most excerpts have gaps.
     """
     lines = _by_place(facts)
-    if (location.file, location.line) not in lines:
+    own = lines.get((location.file, location.line))
+    if own is None:
         return []
+    wanted = set(range(location.line - AROUND, location.line + AROUND + 1))
+    # What tells how often the line runs, however far above it stands.
+    wanted.update(own.loops)
+    if own.function_line is not None:
+        wanted.add(own.function_line)
     shown: list[Shown] = []
-    for number in range(location.line - AROUND, location.line + AROUND + 1):
+    for number in sorted(wanted):
         found = lines.get((location.file, number))
         if found is None:
             continue

@@ -34,15 +34,18 @@ MOST_PLACES: Final = 3
 MOST_BRIEF: Final = 8
 
 
-def finding_lines(page: Page, facts: Facts, diagnosis: Diagnosis, full: int) -> None:
-    """Write the ranked findings, so many in full, the next ones in brief, the rest as a count."""
+def finding_lines(page: Page, facts: Facts, diagnosis: Diagnosis, full: int, seen: int) -> None:
+    """Write the ranked findings, so many in full, the next ones in brief, the rest as a count.
+
+    seen: lines that evidence may take.
+    """
     found = diagnosis.findings
     if not found:
         page.words("Findings", _none(diagnosis))
         return
     for at, finding in enumerate(found[: full + MOST_BRIEF]):
         if at < full:
-            _in_full(page, facts, finding, at + 1)
+            _in_full(page, facts, finding, at + 1, seen)
             page.blank()
         else:
             _in_brief(page, facts, finding, at + 1)
@@ -58,7 +61,7 @@ def _none(diagnosis: Diagnosis) -> str:
     return f"None: no cause{above} was found."
 
 
-def _in_full(page: Page, facts: Facts, finding: Finding, number: int) -> None:
+def _in_full(page: Page, facts: Facts, finding: Finding, number: int, seen: int) -> None:
     _title(page, finding, number)
     page.words("", sentence(finding.say), most=5)
     for location in finding.locations[:MOST_PLACES]:
@@ -69,7 +72,7 @@ def _in_full(page: Page, facts: Facts, finding: Finding, number: int) -> None:
     if len(finding.locations) > MOST_PLACES:
         page.words("", f"and {many(len(finding.locations) - MOST_PLACES, 'more line')}", "dim")
     if finding.evidence:
-        page.words("", f"seen: {evidence_line(finding.evidence)}", most=3)
+        page.words("", f"seen: {evidence_line(finding.evidence)}", most=seen)
     share_of = recoverable(finding.recoverable_share, whole_of(facts.run))
     page.words("", f"costs: {share_of}, {SCOPES.get(finding.scope, finding.scope)}")
     changes = finding.remedy.changes.rstrip(".") or "nothing but the speed"

@@ -17,9 +17,11 @@ from hotlap.report.chart_style import COLOURS
 from hotlap.report.charts import charts
 from hotlap.report.diagnosis_html import diagnosis_html, refuse_without_libraries
 from hotlap.report.diagnosis_page import diagnosis_page
+from hotlap.report.excerpt import excerpt
 from hotlap.report.experiments import trial_views
 from hotlap.report.profile_chart import line_times
 from hotlap.values.facts import Facts
+from hotlap.values.finding import Location
 from hotlap.values.phase import RUN_PHASES, STEP_PHASES
 from unit.report.diagnosed import CASES, Case, source
 
@@ -131,6 +133,20 @@ def test_the_excerpt_shows_the_lines_around_and_marks_the_one() -> None:
     assert found is not None
     lines = re.findall(r'<span class="line( named)?"><span class="number">(.+?)</span>', found[1])
     assert lines == [("", "11"), ("", "⋮"), ("", "13"), (" named", "14"), ("", "15")]
+
+
+def test_an_excerpt_shows_the_loops_and_the_function_around() -> None:
+    lines = source(
+        ("train.py", 3, "def main():"), ("train.py", 9, "for x in y:"), ("train.py", 20, "a = x")
+    )
+    lines["train.py:20"] = replace(lines["train.py:20"], loops=(9, 15), function_line=3)
+    facts = replace(CASES["input_bound"]().facts, source=lines)
+    shown = excerpt(facts, Location("train.py", 20, "main"))
+    assert [(one.line, one.named, one.gap) for one in shown] == [
+        (3, False, False),
+        (9, False, True),
+        (20, True, True),
+    ]
 
 
 def test_without_source_there_is_no_excerpt() -> None:
