@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,8 @@ from hotlap.runs.store import open_store, write_manifest
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Diagnosis
 
+_MARGIN_S: Final = 20.0
+_LEAST_S: Final = 30.0
 SETTINGS: Final = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -100,10 +102,14 @@ def diagnose(
         )
     argv = complete(words, environ)
     resolve(argv, environ)
+    ask = replace(ask, most_s=job_s(environ, time.time()))
     store = open_store(Path.cwd())
     run = store.new()
     manifest = {**manifest_of(run, argv, Path.cwd(), environ), "kind": "diagnosis"}
-    write_manifest(run, manifest)
+    try:
+        write_manifest(run, manifest)
+    except OSError as error:
+        raise NotMeasurable(f"nothing can be recorded in {run}: {error}") from error
     with progress_on(sys.stderr) as progress:
         lab = Lab(argv, environ, Path.cwd(), run, not allow_writes, progress)
         try:
@@ -123,6 +129,24 @@ def diagnose(
     if lab.is_interrupted:
         return INTERRUPTED
     return DONE if any(one.step.steps for one in facts.run.trainers) else NotMeasurable.exit_code
+
+
+def job_s(environ: Mapping[str, str], now_s: float) -> float | None:
+    """Return how long a batch system still lets us run; None where it does not say.
+
+    now_s: seconds of the epoch. Raises NotMeasurable when that is too short for any trial.
+    """
+    try:
+        end_s = float(environ["SLURM_JOB_END_TIME"])
+    except (KeyError, ValueError):
+        return None
+    left_s = end_s - now_s - _MARGIN_S
+    if left_s < _LEAST_S:
+        raise NotMeasurable(
+            f"this Slurm job ends in {max(0.0, end_s - now_s):.0f} s, too soon for a trial; ask "
+            "for a longer one (--time)"
+        )
+    return left_s
 
 
 def show(

@@ -11,6 +11,7 @@ known by then is returned.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -21,8 +22,9 @@ from hotlap.errors import HotlapError, NotMeasurable
 from hotlap.experiment import plans, stored
 from hotlap.experiment.noise import with_noise
 from hotlap.experiment.parts import with_ceilings, without_ceilings
+from hotlap.experiment.source import with_source
 from hotlap.experiment.trials import Lab, Trial, absence_of
-from hotlap.experiment.watched import start_up_s, watched
+from hotlap.experiment.watched import start_up_s, trainer, watched
 from hotlap.experiment.what_ifs import what_if
 from hotlap.experiment.windows import results
 from hotlap.runs.reading import read_run
@@ -47,11 +49,18 @@ class Ask:
 
     budget_s: wall time of the whole diagnosis; None for three start-ups and a minute.
     steps: measured steps per window; None for as many as fit. horizon: steps of a whole run.
+    most_s: wall time that the machine is ours at most (a batch system's limit); None for ever.
     """
 
     budget_s: float | None = None
     steps: int | None = None
     horizon: int | None = None
+    most_s: float | None = None
+
+    @property
+    def windows_s(self) -> float:
+        """Return the wall time that the windows of all trials share."""
+        return min(self.budget_s or DEFAULT_WINDOWS_S, self.most_s or math.inf)
 
 
 def measure(lab: Lab, ask: Ask, wishes: Wishes) -> Facts:
@@ -100,8 +109,8 @@ class _Schedule:
 
     def _watch(self) -> bool:
         """Watch the training; return whether there was one."""
-        seconds = _WATCH_SHARE * (self.ask.budget_s or DEFAULT_WINDOWS_S)
-        limit_s = self.ask.budget_s or _LONGEST_START_S + 2 * seconds
+        seconds = _WATCH_SHARE * self.ask.windows_s
+        limit_s = self.ask.budget_s or self.ask.most_s or _LONGEST_START_S + 2 * seconds
         late = _Late(seconds)
         trial = self._trial(
             "watch",
@@ -128,6 +137,7 @@ class _Schedule:
             )
         if trial.record is not None:
             self.start_s = start_up_s(trial.record) or 0.0
+            self.facts = with_source(self.facts, self.lab.start, trainer(trial.record))
         self.facts = with_noise(self.facts, ())
         self._keep()
         return True
@@ -206,7 +216,7 @@ class _Schedule:
         left = self._left_s() - 1.2 * self.start_s
         if left < 2.0 and self.ask.steps is None:
             return _SPENT
-        seconds = max(2.0, min(left, share * (self.ask.budget_s or DEFAULT_WINDOWS_S)))
+        seconds = max(2.0, min(left, share * self.ask.windows_s))
         return plans.lengths(self._known(), self.ask.steps, seconds, windows)
 
     def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | str:
@@ -217,7 +227,7 @@ class _Schedule:
         about_s = self.start_s + windows_s
         try:
             trial = self._trial(name, plan, 3 * about_s + 60.0, says=says, about_s=about_s)
-        except (HotlapError, OSError) as error:
+        except HotlapError as error:
             return str(error)
         if results(trial):
             if not trial.is_sound and not self.is_interrupted:
@@ -241,13 +251,16 @@ class _Schedule:
     ) -> Trial:
         if why := self.lab.room():
             raise NotMeasurable(f"there is no room for the record of a trial: {why}")
-        trial = self.lab.run(name, plan, limit_s, says=says, about_s=about_s, on_poll=on_poll)
+        try:
+            trial = self.lab.run(name, plan, limit_s, says=says, about_s=about_s, on_poll=on_poll)
+        except OSError as error:
+            raise NotMeasurable(f"a trial could not be recorded: {error}") from error
         self.lab.is_interrupted = trial.ended.by == "interrupt"
         return trial
 
     def _left_s(self) -> float:
         total = self.ask.budget_s or DEFAULT_STARTS * self.start_s + DEFAULT_WINDOWS_S
-        return total - (time.monotonic() - self.begun_s)
+        return min(total, self.ask.most_s or math.inf) - (time.monotonic() - self.begun_s)
 
     def _known(self) -> Facts:
         assert self.facts is not None

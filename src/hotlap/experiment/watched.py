@@ -43,6 +43,7 @@ def watched(trial: Trial, stopped: bool, horizon: int | None) -> Facts | None:
         step_series=series(process),
         samples_per_step=_samples_per_step(run),
         sample_ns=_sample_ns(process.sample_clock),
+        defaults=dict(process.facts.get("switches") or {}),
         counts=counts(process),
     )
 
