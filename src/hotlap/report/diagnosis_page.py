@@ -17,6 +17,8 @@ from hotlap.values.phase import STEP_PHASES
 
 MOST_LINES: Final = 60
 MOST_POINTS: Final = 8
+MOST_CLOSED: Final = 5
+"""Blank lines that are given up before anything is left out."""
 
 
 class Detail(NamedTuple):
@@ -63,7 +65,7 @@ def diagnosis_page(
     """
     for detail in LESS_AND_LESS:
         page = _page(facts, diagnosis, width, name or facts.run.id, detail)
-        if len(page.lines) <= MOST_LINES:
+        if len(page.lines) <= MOST_LINES + MOST_CLOSED:
             break
     page.close_up(MOST_LINES)
     return page.render(colour, unicode)
