@@ -13,10 +13,12 @@ measured anew and an interrupted measurement goes on where it stood.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import statistics
@@ -82,7 +84,8 @@ def key(folder: Path, twin: str) -> str:
 def measure(folder: Path, twin: str, pairs: int, results: Path) -> None:
     """Run the pairs that are still missing; keep each one as soon as it is there."""
     told, name = label(folder), key(folder, twin)
-    known = read(results).get(name, {"case": folder.name, "twin": twin, "wall": [], "steps": []})
+    empty: dict[str, Any] = {"case": folder.name, "twin": twin, "wall": [], "cpu": [], "steps": []}
+    known = read(results).get(name, empty)
     if len(known["wall"]) >= pairs:
         return
     with tempfile.TemporaryDirectory(prefix="corpus-") as place:
@@ -93,20 +96,20 @@ def measure(folder: Path, twin: str, pairs: int, results: Path) -> None:
             if len(known["wall"]) % 2:
                 order.reverse()
             timed = {script: run(told, script, place) for script in order}
-            known["wall"].append([timed["slow.py"][0], timed[twin][0]])
-            known["steps"].append([timed["slow.py"][1], timed[twin][1]])
+            for column, what in enumerate(("wall", "cpu", "steps")):
+                known[what].append([timed["slow.py"][column], timed[twin][column]])
             change(results, name, known)
 
 
-def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float | None]:
-    """Run one script; return its wall time and what its own clock says of its steps, in seconds.
+def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float, float | None]:
+    """Run one script; return wall time, CPU time, and its own clock of its steps, in seconds.
 
-    Where the script prints a rate, the second number is the time per unit of that rate.
+    Where the script prints a rate, the last number is the time per unit of that rate.
     """
     words = shlex.split(told["command"].replace("slow.py", script))
     torchrun = [sys.executable, "-m", "torch.distributed.run"]
     program = {"python": [sys.executable], "torchrun": torchrun}
-    began = time.perf_counter()
+    began, spent = time.perf_counter(), cpu_seconds()
     done = subprocess.run(
         [*program[words[0]], *words[1:]],
         cwd=place,
@@ -119,7 +122,14 @@ def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float | N
     wall = time.perf_counter() - began
     if done.returncode:
         raise RuntimeError(f"{place}/{script} ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    return round(wall, 3), clocked(told.get("clock"), done.stdout)
+    spent = cpu_seconds() - spent
+    return round(wall, 3), round(spent, 3), clocked(told.get("clock"), done.stdout)
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def clocked(pattern: str | None, text: str) -> float | None:
@@ -141,6 +151,12 @@ def read(results: Path) -> dict[str, Any]:
 
 def change(results: Path, name: str, entry: dict[str, Any] | None) -> None:
     """Put one entry, or take it away, and leave the file whole at any moment."""
+    with open(results.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _change(results, name, entry)
+
+
+def _change(results: Path, name: str, entry: dict[str, Any] | None) -> None:
     kept = read(results)
     kept.pop(name, None)
     if entry is not None:
@@ -161,7 +177,7 @@ def show(folder: Path, twin: str, results: Path) -> None:
     slow = statistics.median(pair[0] for pair in entry["wall"])
     fixed = statistics.median(pair[1] for pair in entry["wall"])
     words = f"{folder.name:30s} {twin:12s} {slow:6.1f} s {fixed:6.1f} s"
-    for what in ("wall", "steps"):
+    for what in ("wall", "cpu", "steps"):
         ratios = sorted(a / b for a, b in entry[what] if a and b)
         if ratios:
             middle = statistics.median(ratios)

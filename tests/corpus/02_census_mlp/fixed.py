@@ -56,10 +56,10 @@ class TabularModel(nn.Module):
 model = TabularModel(cardinalities, 6)
 criterion = nn.BCEWithLogitsLoss()
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=14)
 
 # ---- training ---------------------------------------------------------------
-EPOCHS = 20
+EPOCHS = 14
 best = 0.0
 for epoch in range(EPOCHS):
     t0 = time.perf_counter()

@@ -83,7 +83,7 @@ def load_text():
 
 
 batch_size = 12
-max_iters = 400
+max_iters = 250
 log_interval = 50
 
 torch.manual_seed(1337)
