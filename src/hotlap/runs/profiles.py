@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hotlap.runs.fitting import need
 from hotlap.values.record import Place
-from hotlap.values.trial import ProfileEntry
+from hotlap.values.trial import OperatorEntry, ProfileEntry
 
 PARTS: Final = 16
 """Equal parts of the time from the first step to the end, in ``ProfileEntry.over_time``."""
@@ -98,6 +98,31 @@ class Tables:
         return found
 
 
+def operators_of(value: Any) -> tuple[OperatorEntry, ...]:
+    """Return the operators that a window under torch's profiler saw."""
+    return tuple(
+        OperatorEntry(
+            place=_place_of(row["place"]),
+            phase=need(row["phase"], str, "phase"),
+            name=need(row["name"], str, "name"),
+            calls=need(row["calls"], float | int, "calls"),
+            ns=need(row["ns"], float | int, "ns"),
+            shapes=need(row["shapes"], int | None, "shapes"),
+            dtypes=need(tuple(row["dtypes"]), tuple[str, ...], "dtypes"),
+            until=need(row["until"], int | None, "until"),
+            forward=_place_of(row["forward"]),
+        )
+        for row in need(value, dict[str, Any], "oper")["rows"]
+    )
+
+
+def _place_of(value: Any) -> Place | None:
+    if value is None:
+        return None
+    file, line, function = value
+    return Place(need(file, str, "file"), need(line, int, "line"), need(function, str, "function"))
+
+
 class _Sum:
     """One place's sums while they are added up."""
 
@@ -156,9 +181,7 @@ def _rows(
     table: Mapping[str, Any], span: tuple[int, int] | None
 ) -> Iterable[tuple[tuple[Any, ...], _Sum]]:
     names = [
-        Place(need(one[0], str, "file"), need(one[1], int, "line"), need(one[2], str, "function"))
-        if isinstance(one, list)
-        else need(one, str, "leaf")
+        _place_of(one) if isinstance(one, list) else need(one, str, "leaf")
         for one in table["names"]
     ]
     for row in table["rows"]:

@@ -23,7 +23,7 @@ from hotlap.runs.fitting import (
     window_of,
     words,
 )
-from hotlap.runs.profiles import Tables
+from hotlap.runs.profiles import Tables, operators_of
 from hotlap.runs.store import read_manifest
 from hotlap.runs.window_results import window_result_of, with_splits
 from hotlap.values.phase import ACCOUNTS, RULES
@@ -38,7 +38,7 @@ from hotlap.values.record import (
     Touch,
     Window,
 )
-from hotlap.values.trial import WindowResult
+from hotlap.values.trial import OperatorEntry, WindowResult
 
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
@@ -137,6 +137,7 @@ class _Draft:
         self.results: list[WindowResult] = []
         self.settings: dict[str, Any] = {}
         self.tables = Tables()
+        self.operators: tuple[OperatorEntry, ...] = ()
 
     def take(self, frame: frames.Frame) -> None:
         """Take in one frame; an unknown tag is skipped."""
@@ -173,6 +174,8 @@ class _Draft:
                 self.device = [fitted(DevicePhase, one) for one in value]
             case "prof" | "gcol" | "smpl":
                 self.tables.take(frame.tag, value)
+            case "oper":
+                self.operators = operators_of(value)
             case "winr":
                 self.results.append(window_result_of(value))
             case "sett":
@@ -197,6 +200,7 @@ _KNOWN: Final = frozenset(
         "prof",
         "gcol",
         "smpl",
+        "oper",
         "winr",
         "sett",
     )
@@ -253,6 +257,7 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         windows_measured=with_splits(draft.results, draft.fetches),
         settings_proof=draft.settings,
         profile=draft.tables.profile(first.get("at_ns"), bye.get("end_ns")),
+        operators=draft.operators,
         profile_facts=draft.tables.profile_facts(),
         collector=draft.tables.collector(),
         sample_clock=draft.tables.sample_clock(),

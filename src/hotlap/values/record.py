@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hotlap.values.trial import ProfileEntry, WindowResult
+    from hotlap.values.trial import OperatorEntry, ProfileEntry, WindowResult
 
 
 @dataclass(frozen=True)
@@ -204,6 +204,8 @@ class Process:
     """By role: processes, looks, hz, lasted_ns, cost_ns (CPU time of the samplers), late, late_ns
     (looks that had to wait, and for how long). ``files``: the user's modules, entry script first.
     """
+    operators: tuple[OperatorEntry, ...] = ()
+    """torch's operators by the user's line, from a window under torch's profiler."""
     collector: dict[str, Any] = field(default_factory=dict)
     """ns, collections, longest_ns, by_generation, by_phase; the same of workers in ``workers``."""
     sample_clock: dict[str, Any] = field(default_factory=dict)

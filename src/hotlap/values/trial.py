@@ -142,6 +142,9 @@ class OperatorEntry:
     place: the innermost frame of the user's own above the operator. name: ``aten::mm`` …
     calls, ns: per step; ns is the operator's own time. shapes: how many different input shapes.
     dtypes: names of the input types seen.
+    until: the operator may stand on any line from that of ``place`` to this one; None where the
+    line is known. forward: of a backward operator, the line of the forward pass that recorded it;
+    ``place`` is then that of the backward pass.
     """
 
     place: Place | None
@@ -151,3 +154,5 @@ class OperatorEntry:
     ns: float
     shapes: int | None = None
     dtypes: tuple[str, ...] = ()
+    until: int | None = None
+    forward: Place | None = None

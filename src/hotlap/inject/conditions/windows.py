@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from hotlap.inject.conditions import drain as draining
 from hotlap.inject.conditions.deliveries import Deliveries, Source
+from hotlap.inject.conditions.operators import UnderProfiler
 from hotlap.inject.conditions.replay import Replay, wait_for_rest
 from hotlap.probe.ledger import DATA_WAIT, WIDTH
 from hotlap.probe.recorder import Recorder
@@ -199,10 +200,29 @@ class OtherWorkers(Drained):
         return self._drained(lambda source: draining.tap_with(source, self.stage.own, workers))
 
 
+class Profiled(Steps):
+    """The training as it stands, under torch's profiler."""
+
+    def __init__(self, stage: Stage, plan: WindowPlan) -> None:
+        super().__init__(stage, plan)
+        self._profiler = UnderProfiler(stage.recorder)
+        self._steps = 0
+
+    def begin(self) -> None:
+        """Start the profiler."""
+        self._steps = self.stage.steps()
+        self._profiler.begin()
+
+    def end(self) -> tuple[str, ...]:
+        """Stop it; its table is written beside the window's result."""
+        return self._profiler.end(self.stage.steps() - self._steps)
+
+
 STEPS: dict[str, type[Steps]] = {
     "warm_up": Steps,
     "baseline": Steps,
     "replay": Replayed,
+    "operators": Profiled,
 }
 BETWEEN: dict[str, type[Between]] = {
     "drain": Drained,
