@@ -9,7 +9,7 @@ from hotlap.diagnose.build import least_share
 from hotlap.diagnose.catalogue import all_rules
 from hotlap.diagnose.costs import base_of
 from hotlap.diagnose.say import percent
-from hotlap.diagnose.shares import is_cpu, phase_share, trainer_of
+from hotlap.diagnose.shares import busy_words, is_cpu, phase_share, trainer_of
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Diagnosis, Finding, Unknown
 
@@ -32,6 +32,9 @@ def judge(facts: Facts) -> Diagnosis:
             found.append(answer)
         elif isinstance(answer, Unknown):
             unknown.append((f"{rule.CODE} {rule.NAME}", answer.because))
+    busy = busy_words(facts)
+    if busy is not None:
+        unknown.append(("the shares on a quiet machine", f"{busy}; measure again when it is free"))
     findings = tuple(_said_once(sorted(found, key=_weight, reverse=True)))[:_MOST]
     bound = bound_of(facts)
     return Diagnosis(

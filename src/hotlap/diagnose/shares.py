@@ -7,6 +7,9 @@ from hotlap.values.facts import Facts, Measured
 from hotlap.values.phase import STEP_PHASES
 from hotlap.values.summary import LoaderSummary, ProcessSummary
 
+_BUSY = 0.15
+"""Share of the cores in other programs' hands from which on times of threads tell little."""
+
 
 def trainer_of(facts: Facts) -> ProcessSummary | None:
     """Return the training process that reports speak of: the lowest rank."""
@@ -64,3 +67,11 @@ def steps_of(facts: Facts) -> int:
 def floor_of(facts: Facts) -> float:
     """Return the relative difference below which nothing can be told apart (never under 2 %)."""
     return max(0.02, facts.noise.value if isinstance(facts.noise, Measured) else 0.0)
+
+
+def busy_words(facts: Facts) -> str | None:
+    """Return in words that other programs use the cores of this training; None if they do not."""
+    others = facts.run.machine.others_cpu_share
+    if others is None or others < _BUSY:
+        return None
+    return f"other programs use {others * 100:.0f} % of the cores that this training may use"

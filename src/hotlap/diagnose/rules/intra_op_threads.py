@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.shares import is_cpu, run_share
+from hotlap.diagnose.shares import busy_words, is_cpu, run_share
 from hotlap.diagnose.switches import first_setting
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -27,6 +27,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge the number of intra-op threads."""
     if not is_cpu(facts):
         return Clear("the model runs on a device, not on the processor's threads")
+    busy = busy_words(facts)
+    if busy is not None:
+        return Unknown(f"{busy}, so thread counts cannot be judged")
     tried = [one for one in facts.what_ifs if one.change == "torch_threads" and one.acted]
     if not tried:
         return Unknown("other thread counts were not tried")
