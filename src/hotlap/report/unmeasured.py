@@ -36,7 +36,7 @@ NAMED: Final = {
 def not_measured(facts: Facts, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Return pairs of what was not measured and why; ``what`` is a name of the JSON form.
 
-    In this order: the facts that are missing, what the experiments say themselves, what the
+    In this order: what the experiments say themselves, other facts that are missing, what the
     watched run did not measure, and the rules that could not tell (by their codes).
     """
     told = [(FIELDS.get(what, what), because) for what, because in facts.not_measured]
@@ -47,9 +47,9 @@ def not_measured(facts: Facts, diagnosis: Diagnosis) -> list[tuple[str, str]]:
         if isinstance(getattr(facts, field), Missing) and name not in named
     ]
     pairs = [
+        *told,
         *missing,
         *_no_knee(facts),
-        *told,
         *facts.run.not_measured,
         *diagnosis.unknown,
     ]
