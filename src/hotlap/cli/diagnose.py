@@ -76,6 +76,10 @@ def command(
         )
     for file in (json_file, html_file):
         _refuse_missing_folder(file)
+    if html_file is not None:
+        from hotlap.report.diagnosis_html import refuse_without_libraries
+
+        refuse_without_libraries()
     return diagnose(words, Ask(budget, steps, horizon), json_file, html_file, allow_writes)
 
 

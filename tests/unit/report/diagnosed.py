@@ -101,14 +101,16 @@ def profile(*lines: tuple[str, str, str, int, int]) -> Measured[tuple[ProfileEnt
     return Measured(entries, "the watched trial")
 
 
+CURVE = (
+    WorkerPoint(0, 410.0, 400.0, 420.0),
+    WorkerPoint(1, 800.0, 780.0, 820.0),
+    WorkerPoint(2, 3210.0, 3150.0, 3300.0),
+    WorkerPoint(4, 3240.0, 3170.0, 3320.0),
+)
+
+
 def _measured(**fields: Any) -> Facts:
     """Return facts with every figure there."""
-    curve = (
-        WorkerPoint(0, 410.0, 400.0, 420.0),
-        WorkerPoint(1, 800.0, 780.0, 820.0),
-        WorkerPoint(2, 3210.0, 3150.0, 3300.0),
-        WorkerPoint(4, 3240.0, 3170.0, 3320.0),
-    )
     plain = Facts(
         run=summary("workers"),
         whole_run=True,
@@ -137,7 +139,7 @@ def _measured(**fields: Any) -> Facts:
         prep_per_s=Measured(3420.0, "drain in trial 1"),
         fetch_per_s=Missing("every page was in memory, so that nothing had to be fetched"),
         samples_per_step=32.0,
-        curve=curve,
+        curve=CURVE,
         sample_ns={"p50": 500_000, "p90": 700_000, "p99": 900_000, "max": 2 * MS, "mean": 510_000},
         what_ifs=(WhatIf("torch threads", 1, 1.02, 0.99, 1.05, True),),
         trials=(
