@@ -21,9 +21,9 @@ from typing import Any, Final
 from hotlap.errors import HotlapError, NotMeasurable
 from hotlap.experiment import plans, stored
 from hotlap.experiment.noise import with_noise
-from hotlap.experiment.parts import with_ceilings, without_ceilings
+from hotlap.experiment.parts import with_ceilings, with_operators, without_ceilings
 from hotlap.experiment.source import with_source
-from hotlap.experiment.trials import Lab, Trial, absence_of
+from hotlap.experiment.trials import CONDITIONS, Lab, Trial, absence_of
 from hotlap.experiment.watched import start_up_s, trainer, watched
 from hotlap.experiment.what_ifs import what_if
 from hotlap.experiment.windows import results
@@ -38,6 +38,7 @@ _WATCH_SHARE: Final = 0.45
 _LONGEST_START_S: Final = 1800.0
 _LOOK_S: Final = 2.0
 _MOST_CHANGES: Final = 4
+_OVERDRAFT: Final = 0.1
 _SPENT: Final = "the budget is spent; --budget SECONDS gives more"
 
 Wishes = Callable[[Facts], tuple[tuple[str, Any], ...]]
@@ -94,7 +95,7 @@ class _Schedule:
         try:
             if not self._watch():
                 return self._keep()
-            for part in (self._ceilings, self._changes):
+            for part in (self._ceilings, self._operators, self._changes):
                 if not self.is_interrupted:
                     part()
         except KeyboardInterrupt:
@@ -162,6 +163,25 @@ class _Schedule:
             self.facts = replace(self._known(), compute_per_s=Missing(given))
         self._keep()
 
+    def _operators(self) -> None:
+        """Look at a few steps by operator, where the model takes the time."""
+        facts = self._known()
+        if not plans.wants_operators(facts):
+            because = "the input takes more of the steps than the model does"
+            self.facts = replace(facts, operators=Missing(because))
+            return
+        given = self._lengths(0.1, 1)
+        trial: Trial | str = given if isinstance(given, str) else ""
+        if isinstance(given, plans.Lengths):
+            trial = self._try("operators", plans.operators_plan(given), "a few steps by operator")
+        if isinstance(trial, str):
+            self.facts = replace(facts, operators=Missing(trial))
+            return
+        self.facts = with_operators(facts, trial)
+        process = trainer(trial.record) if trial.record is not None else None
+        self.facts = with_source(self.facts, self.lab.start, process)
+        self._keep()
+
     def _changes(self) -> None:
         """Try changes one by one; the unchanged command stands before them and after them."""
         wanted = self.wishes(self._known())[:_MOST_CHANGES]
@@ -186,13 +206,20 @@ class _Schedule:
                 continue
             tried.append((change, value, trial))
             self._compare(tried)
-        if (
-            tried
-            and not self.is_interrupted
-            and (self._left_s() > self.start_s or not self._references())
-        ):
+        if tried and not self.is_interrupted and self._is_worth_a_reference():
             self._try("reference", plans.changed_plan(given), "unchanged, once more")
             self._compare(tried)
+
+    def _is_worth_a_reference(self) -> bool:
+        """Tell whether the unchanged command is run once more, after the changes.
+
+        What helped is told from what merely came later by this alone: so the budget may be
+        overdrawn by a part of a trial.
+        """
+        if not self._references() or self._left_s() > self.start_s:
+            return True
+        helped = any(one.acted and one.low > 1.0 for one in self._known().what_ifs)
+        return helped and self._left_s() > -_OVERDRAFT * self._total_s()
 
     def _compare(self, tried: list[tuple[str, Any, Trial]]) -> None:
         """Work out what each change did, from all references that there are by now."""
@@ -226,7 +253,11 @@ class _Schedule:
         )
         about_s = self.start_s + windows_s
         try:
-            trial = self._trial(name, plan, 3 * about_s + 60.0, says=says, about_s=about_s)
+            limit_s = 3 * about_s + 60.0
+            late = _Late(windows_s)
+            trial = self._trial(
+                name, plan, limit_s, says=says, about_s=about_s, on_poll=late.is_over
+            )
         except HotlapError as error:
             return str(error)
         if results(trial):
@@ -258,9 +289,12 @@ class _Schedule:
         self.lab.is_interrupted = trial.ended.by == "interrupt"
         return trial
 
-    def _left_s(self) -> float:
+    def _total_s(self) -> float:
         total = self.ask.budget_s or DEFAULT_STARTS * self.start_s + DEFAULT_WINDOWS_S
-        return min(total, self.ask.most_s or math.inf) - (time.monotonic() - self.begun_s)
+        return min(total, self.ask.most_s or math.inf)
+
+    def _left_s(self) -> float:
+        return self._total_s() - (time.monotonic() - self.begun_s)
 
     def _known(self) -> Facts:
         assert self.facts is not None
@@ -294,20 +328,31 @@ class _Schedule:
 
 
 class _Late:
-    """Tells when a watched trial has gone on long after its clean stop was due."""
+    """Tells when a trial is not going to end by itself: long after its clean stop was due, or
+    when what was to bring it about has failed inside.
+
+    seconds: how long after its first step the windows take.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._allowed_s = 2 * seconds + 60.0
-        self._first_ns: int | None = None
+        self._first_s: float | None = None
         self._next_s = 0.0
+        self._has_failed = False
 
     def is_over(self, folder: Path) -> bool:
-        """Look at most every two seconds, and no more once the first step was seen."""
+        """Look at the record now and then, and at the clock."""
         now_s = time.monotonic()
-        if self._first_ns is None and now_s >= self._next_s:
-            self._next_s = now_s + _LOOK_S
-            firsts = [one.first_step_ns for one in read_run(folder).processes if one.first_step_ns]
-            self._first_ns = min(firsts, default=None)
-        if self._first_ns is None:
-            return False
-        return now_s - self._first_ns / 1e9 > self._allowed_s
+        if now_s >= self._next_s:
+            self._look(folder)
+            # Reading costs the training time: at most a fiftieth.
+            self._next_s = now_s + max(_LOOK_S, 50 * (time.monotonic() - now_s))
+        late = self._first_s is not None and now_s - self._first_s > self._allowed_s
+        return late or self._has_failed
+
+    def _look(self, folder: Path) -> None:
+        processes = read_run(folder).processes
+        firsts = [one.first_step_ns / 1e9 for one in processes if one.first_step_ns]
+        self._first_s = min(firsts, default=None)
+        faults = [fault.site for one in processes if one.ticks for fault in one.faults]
+        self._has_failed = CONDITIONS in faults

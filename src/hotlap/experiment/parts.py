@@ -1,4 +1,4 @@
-"""What the trial of the parts alone adds to the facts: the ceilings and the worker curve."""
+"""What the trials after the first add to the facts: ceilings, worker curve, operators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hotlap.experiment.ceilings import ceilings, curve
 from hotlap.experiment.plans import cores_of_rank, training_loader
 from hotlap.experiment.trials import Trial
 from hotlap.experiment.watched import trainer
-from hotlap.values.facts import Facts, Missing
+from hotlap.experiment.windows import results, why_none
+from hotlap.values.facts import Facts, Measured, Missing
 
 _NO_LOADER = "no batch of a torch DataLoader was seen: there is nothing to replay or to drain"
 
@@ -41,3 +42,13 @@ def without_ceilings(facts: Facts, because: str) -> Facts:
         prep_per_s=missing,
         fetch_per_s=missing,
     )
+
+
+def with_operators(facts: Facts, trial: Trial) -> Facts:
+    """Return the facts with the operators that the user's lines call, or why they are not known."""
+    process = trainer(trial.record) if trial.record is not None else None
+    if process is None or not process.operators:
+        because = why_none(results(trial), "operators", trial)
+        return replace(facts, operators=Missing(because))
+    origin = "a few steps under torch's profiler"
+    return replace(facts, operators=Measured(process.operators, origin))

@@ -29,6 +29,8 @@ from hotlap.values.record import Record
 from hotlap.values.secrets import redacted
 from hotlap.values.trial import TrialPlan
 
+CONDITIONS: Final = "conditions"
+"""The site whose fault means that a trial does not go through its windows."""
 _TRIALS: Final = "trials"
 _OUTPUT: Final = "output.txt"
 _LEAST_FREE_BYTES: Final = 64 << 20
@@ -86,6 +88,15 @@ class Trial:
     def why_not(self) -> str:
         """Say in words how it ended, for a reader who misses its figures."""
         ended = self.ended
+        if faults := [
+            fault.error
+            for one in (self.record.processes if self.record is not None else ())
+            for fault in one.faults
+            if fault.site == CONDITIONS
+        ]:
+            return f"hotlap itself failed inside this trial: {faults[0]}"
+        if ended.by == "asked":
+            return f"it did not end when it was asked to, and was ended after {self.wall_s:.0f} s"
         if ended.by == "limit":
             return f"the trial was ended after {self.wall_s:.0f} s, the most that it was given"
         if ended.by == "interrupt":

@@ -26,5 +26,6 @@ def why_none(found: Iterable[WindowResult], kind: str, trial: Trial) -> str:
         if one.kind == kind and one.ended_by.startswith("failed: "):
             return one.ended_by.removeprefix("failed: ")
         if one.kind == kind:
-            return f"it ended before it had measured anything ({one.ended_by})"
+            notes = "; ".join(one.notes)
+            return notes or f"it ended before it had measured anything ({one.ended_by})"
     return trial.why_not()
