@@ -8,6 +8,7 @@ from hotlap.diagnose.build import state_of
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.shares import run_share, step_share, training_loader
+from hotlap.stats.knee import knee
 from hotlap.values.facts import Facts, WorkerPoint
 from hotlap.values.summary import LoaderSummary
 
@@ -90,12 +91,8 @@ def in_collate(cost: Cost) -> bool:
 
 def best_point(facts: Facts) -> WorkerPoint | None:
     """Return the knee of the worker curve: the fewest workers within 5 % of the best rate."""
-    if not facts.curve:
-        return None
-    best = max(point.per_s for point in facts.curve)
-    return min(
-        (point for point in facts.curve if point.per_s >= 0.95 * best), key=lambda one: one.workers
-    )
+    best = knee([(point.workers, point.per_s) for point in facts.curve])
+    return next((point for point in facts.curve if point.workers == best), None)
 
 
 def point_at(facts: Facts, workers: int) -> WorkerPoint | None:

@@ -48,7 +48,7 @@ def line_of(facts: Facts, place: Place) -> SourceLine | None:
 def text_of(facts: Facts, cost: Cost) -> str:
     """Return the source text to quote for a cost: the expression, else the line."""
     line = line_of(facts, cost.place)
-    return code(cost.expression or (line.text if line else None))
+    return code(cost.expression or (line.text if line else None)) or "the code"
 
 
 def location(place: Place, share: float | None = None) -> Location:

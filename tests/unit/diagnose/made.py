@@ -34,29 +34,27 @@ def entry(
     share: float,
     function: str = "train",
     *,
-    role: str = "trainer",
     state: str = "working",
-    expression: str | None = None,
-    leaf: str | None = None,
-    callers: tuple[Place, ...] = (),
-    over_time: tuple[int, ...] = (),
+    **more: Any,
 ) -> ProfileEntry:
-    """Return what a line cost: ``share`` of the run's wall time."""
+    """Return what a line cost: ``share`` of the run's wall time. more: other fields."""
     ns = int(share * WALL_NS)
     parts = {"working": 0, "blocked": 0, "runqueue": 0, state: ns}
+    given: dict[str, Any] = {
+        "role": "trainer",
+        "expression": None,
+        "callers": (),
+        "leaf": f"__main__.{function}",
+    }
     return ProfileEntry(
-        role=role,
         phase=phase,
         place=place(line, function),
-        expression=expression,
-        callers=callers,
-        leaf=leaf or f"__main__.{function}",
         samples=max(1, int(share * 5_000)),
         ns=ns,
         working_ns=parts["working"],
         blocked_ns=parts["blocked"],
         runqueue_ns=parts["runqueue"],
-        over_time=over_time,
+        **(given | more),
     )
 
 

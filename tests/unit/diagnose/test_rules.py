@@ -136,6 +136,7 @@ FIRES: dict[str, Facts] = {
         run(HEALTHY_STEP),
         entry("forward", 30, 0.2, "Net.forward", callers=(place(10),)),
         entry("forward", 31, 0.2, "Net.forward", callers=(place(15),)),
+        entry("backward", 16, 0.3),
         source={10: line(10, "out = model(x)"), 15: line(15, "again = model(x)")},
     ),
     "HL401": facts(

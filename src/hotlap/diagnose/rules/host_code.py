@@ -20,6 +20,7 @@ from hotlap.diagnose.compute import in_loop, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, doing, percent, text_of
+from hotlap.diagnose.step_lines import step_line, training_function
 from hotlap.diagnose.work import kind_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -74,10 +75,10 @@ def _between(cost: Cost) -> bool:
 
 
 def _largest(costs: list[Cost], everything: tuple[Cost, ...]) -> Region | None:
-    """Return the dearest group of lines that the step calls from one of its own lines."""
+    """Return the dearest group of lines that one line of the training loop leads to."""
+    loop = training_function(everything)
     groups: dict[Place, list[Cost]] = {}
     for one in costs:
-        outer = one.callers[-2] if len(one.callers) > 1 else one.place
-        groups.setdefault(outer, []).append(one)
+        groups.setdefault(step_line(one, loop), []).append(one)
     chosen = max(groups.values(), key=lambda group: sum(x.ns for x in group), default=[])
     return region_of(chosen, everything)

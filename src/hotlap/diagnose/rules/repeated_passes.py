@@ -21,6 +21,7 @@ from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, code, percent
+from hotlap.diagnose.step_lines import step_line, training_function
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -34,10 +35,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     costs = [one for one in costs_of(facts) if one.phase == "forward" and one.role == "trainer"]
     if not costs:
         return Unknown("no stack of a forward pass was seen")
+    loop = training_function(costs_of(facts))
     passes = facts.counts.get("forwards_per_step")
     calls: dict[tuple[str, str], dict[Place, float]] = defaultdict(lambda: defaultdict(float))
     for one in costs:
-        outer = one.callers[-1] if one.callers else one.place
+        outer = step_line(one, loop)
         line = facts.source.get(f"{outer.file}:{outer.line}")
         if line is not None and "(" in line.text:
             call = line.text.split("=", 1)[-1].strip()

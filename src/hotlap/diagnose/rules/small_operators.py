@@ -25,6 +25,7 @@ from hotlap.diagnose.operators import all_operators, operators_at
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import step_share
+from hotlap.diagnose.step_lines import below_step, step_line, training_function
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -52,27 +53,44 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 
 def _loops(facts: Facts) -> dict[tuple[str, int], list[Cost]]:
     """Return the costs of the step that lie in a loop, or in a function called from one."""
+    costs = costs_of(facts)
+    training = training_function(costs)
     groups: dict[tuple[str, int], list[Cost]] = defaultdict(list)
-    for cost in costs_of(facts):
-        if cost.phase not in _PHASES or cost.role != "trainer":
-            continue
-        key = _loop_around(facts, cost)
-        if key is not None:
-            groups[key].append(cost)
+    for cost in costs:
+        if cost.phase in _PHASES and cost.role == "trainer":
+            key = _loop_around(facts, cost, training)
+            if key is not None:
+                groups[key].append(cost)
     return groups
 
 
-def _loop_around(facts: Facts, cost: Cost) -> tuple[str, int] | None:
-    loop = in_loop(facts, cost)
-    # The training loop itself is a loop too: only loops below a function that is called in a step
-    # count, and the outermost frames are the training loop's own.
-    if loop is not None and cost.callers:
-        return cost.place.file, loop
-    for caller in cost.callers[:-1]:
-        line = facts.source.get(f"{caller.file}:{caller.line}")
+def _loop_around(
+    facts: Facts, cost: Cost, training: tuple[str, str] | None
+) -> tuple[str, int] | None:
+    """Return the innermost loop around a cost, other than the training loop itself.
+
+    In the training loop's own function only loops within loops count: a step is one turn of an
+    outer one.
+    """
+    for place in below_step(cost, training):
+        line = facts.source.get(f"{place.file}:{place.line}")
         if line is not None and line.loops:
-            return caller.file, line.loops[-1]
-    return None
+            return place.file, line.loops[-1]
+    place = step_line(cost, training)
+    line = facts.source.get(f"{place.file}:{place.line}")
+    step_loops = _step_loops(facts, training)
+    inner = [one for one in line.loops if one not in step_loops] if line is not None else []
+    return (place.file, inner[-1]) if inner and step_loops else None
+
+
+def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ...]:
+    """Return the loops around the optimizer's step: epochs and steps."""
+    for cost in costs_of(facts):
+        if cost.phase == "optimizer" and (cost.place.file, cost.place.function) == training:
+            line = facts.source.get(cost.key)
+            if line is not None:
+                return line.loops
+    return ()
 
 
 def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:

@@ -14,6 +14,8 @@ where the trial saw the whole run, or the horizon is known.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, base_of, costs_of
@@ -25,6 +27,8 @@ from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
 CODE = "HL703"
 NAME = "start-up"
+_MUCH = 0.25
+"""Share of what was seen, from which on start-up is named even if the run may go on for long."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -32,9 +36,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     base = base_of(facts)
     if base is None:
         return Unknown("run phases were not measured")
-    if not base.whole:
+    # Where the run's end was not seen, against what was seen: a bound from above.
+    seen = replace(facts, whole_run=True)
+    region = select(costs_of(seen), _works)
+    if region is not None and not base.whole and region.share < _MUCH:
         return Unknown("the length of the whole run is not known")
-    region = select(costs_of(facts), _works)
     if region is None or not worth(facts, region.share):
         return Clear("the script's own work before the first step is short")
     kind = kind_of(region.top)
@@ -46,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="start_up",
-            share=predict.recoverable(region.share, least=0.7),
+            share=predict.recoverable(region.share, least=0.7 if base.whole else 0.0),
             remedy=Remedy("code", (), "nothing, if the result is the same"),
             say=(
                 f"{percent(region.share)} of the run passes before the first step (start-up) in "
