@@ -53,7 +53,7 @@ def job(house: Path, words: list[str], **changes: object) -> Job:
     environ = {**os.environ, "HOME": str(house / "home")}
     start = house / "start"
     record = start / "record"
-    values = {"contain": True, "limit_s": LIMIT_S, **changes}
+    values = {"contain": "overlay", "limit_s": LIMIT_S, **changes}
     return Job(words, environ, start, record / "output.txt", (record,), **values)  # type: ignore[arg-type]  # two fields of two types
 
 
@@ -99,7 +99,7 @@ def test_every_trial_begins_from_the_same_files(house: Path) -> None:
 
 def test_without_containment_it_writes_where_it_likes(house: Path) -> None:
     words = [sys.executable, str(SCRIPT), str(house / "t.txt"), str(house / "start" / "record")]
-    ended = run_trial(job(house, words, contain=False))
+    ended = run_trial(job(house, words, contain="open"))
     assert ended.exit_code == 0
     assert not (house / "start" / "out" / "old").exists()
     assert ended.copies == ()
@@ -133,8 +133,8 @@ def test_a_command_that_is_not_there_is_wrong_use(house: Path) -> None:
         run_trial(job(house, ["/no/such/program"]))
 
 
-@pytest.mark.parametrize("contain", [True, False])
-def test_nothing_is_left_when_hotlap_is_killed(house: Path, contain: bool) -> None:
+@pytest.mark.parametrize("contain", ["overlay", "open"])
+def test_nothing_is_left_when_hotlap_is_killed(house: Path, contain: str) -> None:
     contained(house, ["/bin/true"])
     before = tree(house)
     mark = f"hotlap{os.getpid()}x{time.monotonic_ns()}"
@@ -148,7 +148,7 @@ def test_nothing_is_left_when_hotlap_is_killed(house: Path, contain: bool) -> No
         record = start / "record"
         environ = dict(os.environ, HOME={str(house / "home")!r})
         run_trial(Job(["/bin/sh", "-c", {shell!r}], environ, start, record / "output.txt",
-                      (record,), {contain}))
+                      (record,), {contain!r}))
         """
     )
     ours = subprocess.Popen([sys.executable, "-c", program])
@@ -160,7 +160,7 @@ def test_nothing_is_left_when_hotlap_is_killed(house: Path, contain: bool) -> No
     _until(lambda: not _running(mark))
     assert not [one for one in Path("/proc").glob("[0-9]*/mountinfo") if _holds(one, house)]
     _until(lambda: not list((house / "start").glob(".hotlap-trial-*")))
-    assert (tree(house) == before) is contain
+    assert (tree(house) == before) is (contain == "overlay")
 
 
 def _running(mark: str) -> list[int]:

@@ -97,6 +97,7 @@ def diagnose(
     from hotlap.diagnose import judge, wishes
     from hotlap.experiment.measure import measure
     from hotlap.experiment.trials import Lab, manifest_of
+    from hotlap.launch.trial import way_here
 
     environ = read_given_environ()
     if rank_info(environ) is not None:
@@ -107,6 +108,7 @@ def diagnose(
     argv = complete(words, environ)
     resolve(argv, environ)
     ask = replace(ask, most_s=job_s(environ, time.time()))
+    way = "open" if allow_writes else way_here(Path.cwd(), environ)
     store = open_store(Path.cwd())
     run = store.new()
     manifest = {**manifest_of(run, argv, Path.cwd(), environ), "kind": "diagnosis"}
@@ -115,7 +117,7 @@ def diagnose(
     except OSError as error:
         raise NotMeasurable(f"nothing can be recorded in {run}: {error}") from error
     with progress_on(sys.stderr) as progress:
-        lab = Lab(argv, environ, Path.cwd(), run, not allow_writes, progress)
+        lab = Lab(argv, environ, Path.cwd(), run, way, progress)
         try:
             facts = measure(lab, ask, wishes)
         finally:

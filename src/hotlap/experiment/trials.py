@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Final, Protocol
 import hotlap
 from hotlap.errors import UnreadableRun
 from hotlap.launch.absence import explain
+from hotlap.launch.copies import copies
 from hotlap.launch.environ import child_environ, recorded_environ
 from hotlap.launch.sampling import Sampling
 from hotlap.launch.trackers import fresh_rendezvous, offline
@@ -121,19 +123,30 @@ class Trial:
         }
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where one trial runs."""
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    start: Path
+    scratch: Sequence[Path]
+
+
 @dataclass
 class Lab:
     """Where the trials of one diagnosis are run.
 
     argv: the complete command. environ: the user's. start: the start directory.
-    folder: the diagnosis' own run directory. contain: keep what is written from the user's files.
+    folder: the diagnosis' own run directory. way: how what is written is kept from the user's
+    files, of ``launch.trial.WAYS``.
     """
 
     argv: Sequence[str]
     environ: Mapping[str, str]
     start: Path
     folder: Path
-    contain: bool = True
+    way: str = "overlay"
     progress: Progress = field(default_factory=Silent)
     extra: Mapping[str, str] = field(default_factory=dict)
     """Variables that are set besides, in every trial."""
@@ -159,10 +172,11 @@ class Lab:
         """
         folder = self.folder / _TRIALS / f"{len(self.done) + 1:02d}-{layout.plain(name)}"
         folder.mkdir(parents=True, mode=0o700)
-        manifest = self._manifest(folder, plan)
         self.progress.begin(name, says, about_s if about_s is not None else limit_s)
         watch = _Watch(folder, on_poll, self.progress)
-        ended = run_trial(self._job(folder, limit_s), watch.started, watch.look)
+        with self._place() as place:
+            manifest = self._manifest(folder, plan, place)
+            ended = run_trial(self._job(folder, limit_s, place), watch.started, watch.look)
         manifest.update(spawn_ns=ended.spawn_ns, exit_ns=ended.exit_ns, exit_code=ended.exit_code)
         if ended.faults:
             manifest["fault"] = ended.faults[0]
@@ -180,29 +194,39 @@ class Lab:
             return f"{self.folder} has {free >> 20} MiB left on its disk"
         return None
 
-    def _job(self, folder: Path, limit_s: float) -> Job:
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[_Place]:
+        """Give the place where a trial runs: the user's own, or a copy of it."""
+        if self.way != "copies":
+            yield _Place(self.argv, self.environ, self.start, ())
+            return
+        with copies(self.argv, self.environ, self.start) as made:
+            yield _Place(made.argv, made.environ, made.start, (made.root,))
+
+    def _job(self, folder: Path, limit_s: float, place: _Place) -> Job:
         own = folder / "trackers"
         own.mkdir(mode=0o700, exist_ok=True)
         site = Path(hotlap.__file__).resolve().parent / "inject" / "site"
-        environ = child_environ(self.environ, site, folder / layout.HANDOFF)
+        environ = child_environ(place.environ, site, folder / layout.HANDOFF)
         environ.update(offline(self.environ, own))
         environ.update(fresh_rendezvous(self.environ))
         environ.update(self.extra)
         return Job(
-            self.argv,
+            place.argv,
             environ,
-            self.start,
+            place.start,
             folder / _OUTPUT,
             (folder,),
-            self.contain,
+            self.way,
             limit_s,
+            place.scratch,
         )
 
-    def _manifest(self, folder: Path, plan: TrialPlan) -> dict[str, Any]:
+    def _manifest(self, folder: Path, plan: TrialPlan, place: _Place) -> dict[str, Any]:
         handoff = Handoff(
             run_dir=str(folder),
             package_dir=str(Path(hotlap.__file__).resolve().parent),
-            start_dir=str(self.start),
+            start_dir=str(place.start),
             started_ns=time.monotonic_ns(),
             trial=plan.to_dict(),
         )

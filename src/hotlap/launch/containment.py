@@ -5,6 +5,9 @@ folder, and is thrown away with the trial. What cannot be overlaid becomes read-
 shared memory, ``/proc``, ``/sys`` and ``/run`` stay as they are: they hold no user's files, and
 training needs them.
 
+Where nothing can be mounted, the trial runs in copies (``launch.copies``), and Landlock forbids it
+to write anywhere else.
+
 Method: overlayfs of Linux in a mount namespace of the trial's own. The mounts end with the last
 process of the trial, whoever kills it.
 """
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from hotlap.launch import kernel_mounts as kernel
+from hotlap.launch import landlock
 from hotlap.launch.kernel_mounts import Mount
 
 KEPT: Final = ("/proc", "/sys", "/dev", "/run")
@@ -77,6 +81,20 @@ def contain(
         os.close(door)
     work.close_rest()
     _probe(done, [*must, *done.copies], token)
+    return done
+
+
+def forbid(
+    must: Sequence[str], scratch: Sequence[str], through: Sequence[str], token: str
+) -> Containment:
+    """Forbid this process, and all that it will start, to write outside of the scratch folders.
+
+    The arguments are those of ``contain``; here nothing of ``must`` may be written.
+    Raises OSError where the kernel has no Landlock.
+    """
+    landlock.write_only_below([*scratch, *through, *KEPT])
+    done = Containment(copies=list(scratch), read_only=["/"])
+    _probe(done, must, token)
     return done
 
 

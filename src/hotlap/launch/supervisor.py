@@ -94,7 +94,7 @@ class _Supervisor:
         """In the child: contain it, and put the command in its place. Returns if it must not."""
         os.setpgid(0, 0)
         kernel_mounts.die_with_parent(signal.SIGKILL)
-        if self._job["contain"] and not self._contain():
+        if self._job["contain"] != "open" and not self._contain():
             return
         # Once more: the kernel forgets it when the process gets other rights.
         kernel_mounts.die_with_parent(signal.SIGKILL)
@@ -115,7 +115,12 @@ class _Supervisor:
         """Contain this process; return whether hotlap said ``go``."""
         job = self._job
         try:
-            done = containment.contain(job["must"], job["scratch"], job["through"], job["token"])
+            if job["contain"] == "overlay":
+                done = containment.contain(
+                    job["must"], job["scratch"], job["through"], job["token"]
+                )
+            else:
+                done = containment.forbid(job["must"], job["scratch"], job["through"], job["token"])
         except OSError as error:
             self._tell({"refused": f"{error.strerror or error}", "at": error.filename})
             return False

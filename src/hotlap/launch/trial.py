@@ -36,6 +36,12 @@ _PROGRAM: Final = (
 )
 
 
+WAYS: Final = ("overlay", "copies", "open")
+"""``overlay``: every writable place becomes a private copy. ``copies``: the command is given
+copies of its folders (``launch.copies``) and may write nowhere else. ``open``: it writes where it
+likes."""
+
+
 class NotContained(NotMeasurable):
     """Writes of a trial would reach the user's files here; the message says why."""
 
@@ -45,8 +51,9 @@ class Job:
     """What a trial runs.
 
     argv, environ, cwd: as for ``launch.child.run_child``. output: file for what it prints.
-    through: folders whose changes are real (the trial's own record). contain: False lets the
-    command write wherever it likes. limit_s: wall time after which it is stopped.
+    through: folders whose changes are real (the trial's own record).
+    contain: of ``WAYS``. scratch: folders that hold the copies, where there are copies.
+    limit_s: wall time after which it is stopped.
     """
 
     argv: Sequence[str]
@@ -54,8 +61,9 @@ class Job:
     cwd: Path
     output: Path
     through: Sequence[Path] = ()
-    contain: bool = True
+    contain: str = "overlay"
     limit_s: float = 3600.0
+    scratch: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,8 @@ class _Trial:
         self._news_text = b""
         self._contained: dict[str, Any] = {}
         self._places = places(job.cwd, job.environ)
+        if job.contain == "copies":
+            self._places = places(Path.cwd(), os.environ)
         orders, self._orders = os.pipe()
         self._news, news = os.pipe()
         message = {
@@ -146,7 +156,7 @@ class _Trial:
 
     def make_ready(self) -> None:
         """Wait until the trial is contained, and look whether it is; raises NotContained."""
-        if not self._job.contain:
+        if self._job.contain == "open":
             return
         news = self._next_news(_READY_S)
         if news is None:
@@ -163,7 +173,8 @@ class _Trial:
         if done.open_places:
             place, why = done.open_places[0]
             raise NotContained(_why_not(f"{place}: {why}"))
-        self._look_at_places(done)
+        if self._job.contain == "overlay":
+            self._look_at_places(done)
         self._contained = news
         self._order(b"go\n")
 
@@ -269,6 +280,26 @@ class _Trial:
         return news
 
 
+def way_here(cwd: Path, environ: Mapping[str, str]) -> str:
+    """Return how trials can be contained here: the first of ``WAYS`` that does.
+
+    It is tried with a command that does nothing. Raises NotContained, with the reasons, when
+    neither can.
+    """
+    whys = []
+    with tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-") as folder:
+        for way in WAYS[:2]:
+            through = Path(folder) / way
+            through.mkdir()
+            job = Job(["true"], environ, cwd, through / "output", (through,), way, _READY_S)
+            try:
+                run_trial(job)
+                return way
+            except NotContained as error:
+                whys.append(str(error))
+    raise NotContained(whys[0])
+
+
 def places(cwd: Path, environ: Mapping[str, str]) -> list[str]:
     """Return the folders that a script writes to most: where it starts, temporary files, home."""
     found = [str(cwd.resolve())]
@@ -284,8 +315,8 @@ def _scratch(job: Job) -> Iterator[list[str]]:
 
     A tree cannot hold the layer that is laid over it, so no single place will do.
     """
-    made: list[str] = []
-    if not job.contain:
+    made: list[str] = [str(one) for one in job.scratch]
+    if job.contain != "overlay":
         yield made
         return
     beside = [str(one.parent) for one in job.through]
