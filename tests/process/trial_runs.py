@@ -52,10 +52,10 @@ class Trial:
         """Return what its windows measured."""
         return self.trainer.windows_measured
 
-    def items(self) -> list[dict[str, Any]]:
-        """Return the samples as their makers clocked them, in order of time."""
+    def batches(self, view: str) -> list[dict[str, Any]]:
+        """Return the batches as their makers clocked them in a folder, in order of time."""
         lines: list[dict[str, Any]] = []
-        for path in (self.result.folder / "view").glob("items-*.jsonl"):
+        for path in Path(view).glob("batches-*.jsonl"):
             lines += [json.loads(line) for line in path.read_text().splitlines()]
         return sorted(lines, key=lambda line: line["end_ns"])
 

@@ -2,20 +2,28 @@
 
 Planted, in milliseconds: `compute` of the training thread's CPU per step, or with
 `--per sample` per sample; `blocked` of sleep and `cpu` of CPU per sample in `__getitem__`. With
-`--view FOLDER` each sample is a line of FOLDER/items-PID.jsonl: when it was made, its CPU time,
-its wait for a core, and what it was blocked.
+`--view FOLDER` each batch is a line of FOLDER/batches-PID.jsonl: when it was made, the CPU time of
+its thread, its wait for a core, and how long it was blocked.
 
 `--trouble` plants what a training may do to its batches and to those who watch it.
 """
 
 import json
+import multiprocessing
 import os
+import signal
 import sys
 import time
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    default_collate,
+    get_worker_info,
+)
 
 import script_log
 
@@ -27,6 +35,8 @@ TROUBLES = (
     "stream",
     "no_loader",
     "swallow",
+    "swallow_all",
+    "killed",
     "catch",
     "cleanup",
     "takes_out",
@@ -50,6 +60,31 @@ def waited_ns():
         return 0
 
 
+class View:
+    """Clocks each batch from its first sample to the end of its collation."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.open = None
+
+    def clocks(self):
+        return time.perf_counter_ns(), time.thread_time_ns(), waited_ns()
+
+    def begins(self):
+        if self.folder and self.open is None:
+            self.open = self.clocks()
+
+    def ends(self, samples):
+        if not self.folder:
+            return
+        begin, self.open = self.open, None
+        wall, cpu, waited = (b - a for a, b in zip(begin, self.clocks(), strict=True))
+        line = {"begin_ns": begin[0], "end_ns": begin[0] + wall, "samples": samples}
+        line.update(cpu_ns=cpu, runqueue_ns=waited, blocked_ns=wall - cpu - waited)
+        with open(f"{self.folder}/batches-{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
 class Costly:
     """Makes one sample at the planted cost."""
 
@@ -57,15 +92,9 @@ class Costly:
         self.plant, self.view, self.width = plant, view, width
 
     def make(self, i):
-        begin, cpu, waited = time.perf_counter_ns(), time.thread_time_ns(), waited_ns()
+        self.view.begins()
         time.sleep(self.plant["blocked"] / 1000)
         busy(self.plant["cpu"])
-        end, cpu, waited = time.perf_counter_ns(), time.thread_time_ns() - cpu, waited_ns() - waited
-        if self.view:
-            line = {"begin_ns": begin, "end_ns": end, "cpu_ns": cpu, "runqueue_ns": waited}
-            line.update(blocked_ns=end - begin - cpu - waited, index=i)
-            with open(f"{self.view}/items-{os.getpid()}.jsonl", "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
         generator = torch.Generator().manual_seed(i)
         return torch.randn(self.width, generator=generator), i % 4
 
@@ -92,13 +121,19 @@ class Stream(IterableDataset):
             yield self.costly.make(i)
 
 
-class Lengths:
-    """Puts samples together into batches of another width each time."""
+class Collate:
+    """Puts samples together; with `lengths` into batches of another width each time."""
+
+    def __init__(self, view, lengths):
+        self.view, self.lengths = view, lengths
 
     def __call__(self, samples):
-        width = 4 + sum(label for _, label in samples) % 8
-        x = torch.stack([row for row, _ in samples])[:, :width]
-        return x, torch.tensor([label for _, label in samples])
+        if self.lengths:
+            width = 4 + sum(label for _, label in samples) % 8
+            samples = [(row[:width], label) for row, label in samples]
+        batch = default_collate(samples)
+        self.view.ends(len(samples))
+        return batch
 
 
 class Handmade:
@@ -119,8 +154,14 @@ class Training:
         self.model = nn.Linear(16, 4)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
         self.losses, self.seen, self.epochs, self.swallowed = [], [], [], 0
+        self.graphs, self.anomaly, self.children = [], [], set()
+        self.folder = script_log.folder(args.out)
 
     def step(self, batch):
+        if self.args.trouble == "killed" and len(self.losses) == 20:
+            os.kill(os.getpid(), signal.SIGKILL)
+        for child in multiprocessing.active_children():
+            self.children.add(child.pid)
         if self.args.trouble == "two_loaders":
             batch = [torch.cat(parts) for parts in zip(*batch, strict=True)]
         x, y = batch
@@ -134,11 +175,24 @@ class Training:
         cpu = busy(self.args.plant["compute"] * (len(x) if self.args.per == "sample" else 1))
         loss = nn.functional.cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
-        loss.backward()
+        with torch.autograd.set_detect_anomaly(self.args.anomaly):
+            self.anomaly.append(torch.is_anomaly_enabled())
+            loss.backward()
         self.losses.append(loss.item())
         self.log.lap("forward")
         self.log.end_step(cpu_ns=cpu, samples=len(x))
         self.optimizer.step()
+
+    def forever(self):
+        """Train on and on, whatever happens."""
+        batches = iter(self.loader)
+        while True:
+            try:
+                self.step(next(batches))
+            except StopIteration:
+                batches = iter(self.loader)
+            except:  # noqa: E722 - what some scripts do
+                self.swallowed += 1
 
     def swallowing_step(self, batch):
         try:
@@ -156,13 +210,28 @@ class Training:
             delivered += 1
             step(batch)
         self.epochs.append(delivered)
+        if self.args.evaluate:
+            self.evaluate()
+
+    def evaluate(self):
+        """Evaluate as many do: without no_grad; then save and print."""
+        self.model.eval()
+        out = self.model(torch.randn(8, 16))
+        self.graphs.append(out.requires_grad)
+        self.model.train()
+        torch.save(self.model.state_dict(), f"{self.folder}/model.pt")
+        print(f"epoch {len(self.epochs)}", flush=True)
 
     def finish(self, **facts):
+        facts.update(graphs=self.graphs, saved=os.path.exists(f"{self.folder}/model.pt"))
+        facts.update(threads=torch.get_num_threads(), anomaly=self.anomaly)
+        facts.update(workers_seen=sorted(self.children))
         facts.update(seen=self.seen, epochs=self.epochs, swallowed=self.swallowed)
         self.log.finish(self.model.parameters(), self.losses, **facts)
 
 
 def loader_of(args, view):
+    view = View(view)
     costly = Costly(args.plant, view)
     if args.trouble == "no_loader":
         return Handmade(args.samples, args.batch, costly)
@@ -174,7 +243,7 @@ def loader_of(args, view):
             batch_size=args.batch,
             shuffle=args.trouble != "stream",
             num_workers=workers,
-            collate_fn=Lengths() if args.trouble == "lengths" else None,
+            collate_fn=Collate(view, args.trouble == "lengths"),
             persistent_workers=args.persistent and workers > 0,
             multiprocessing_context="fork" if workers else None,
         )
@@ -193,7 +262,9 @@ def main():
     parser.add_argument("--samples", type=int, default=64)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=1000)
-    parser.add_argument("--view", help="folder for the samples' own view")
+    parser.add_argument("--view", help="folder for the batches' own view")
+    parser.add_argument("--evaluate", action="store_true", help="after each epoch")
+    parser.add_argument("--anomaly", action="store_true", help="with autograd's anomaly mode")
     parser.add_argument("--trouble", choices=TROUBLES, default="none")
     args = parser.parse_args()
     if args.view:
@@ -205,6 +276,8 @@ def main():
     log.start()
     cleaned = []
     try:
+        if args.trouble == "swallow_all":
+            training.forever()
         for _ in range(args.epochs):
             training.epoch()
     except SystemExit as error:

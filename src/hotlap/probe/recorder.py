@@ -151,6 +151,12 @@ class Recorder:
         """The file of this process as a loader's worker; None while it is none."""
         return None if self._worker is None else self._worker.path
 
+    def add(self, frame: bytes) -> None:
+        """Write a frame into the file of this process: a worker's, or a training process's."""
+        recording = self.recording if self._worker is None else self._worker
+        recording.add(frame)
+        recording.flush()
+
     # -- cumulative records ----------------------------------------------------------------------
 
     def _write_facts(self) -> None:

@@ -270,6 +270,10 @@ class Timeline:
         self.counts = [0, 0, 0]
         self.epoch_first = False
 
+    def trains_in_evaluation(self, module: Any) -> bool:
+        """Tell whether a model has been trained while it was in evaluation mode."""
+        return id(module) in self._trains_in_eval
+
     def may_have_begun(self) -> bool:
         """Tell whether the first step may have begun, as far as is known before its end."""
         return self._mark is not None

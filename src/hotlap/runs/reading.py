@@ -25,7 +25,7 @@ from hotlap.runs.fitting import (
 )
 from hotlap.runs.profiles import Tables, operators_of
 from hotlap.runs.store import read_manifest
-from hotlap.runs.window_results import window_result_of, with_splits
+from hotlap.runs.window_results import Measured, measured_of, with_splits
 from hotlap.values.phase import ACCOUNTS, RULES
 from hotlap.values.record import (
     DevicePhase,
@@ -38,7 +38,7 @@ from hotlap.values.record import (
     Touch,
     Window,
 )
-from hotlap.values.trial import OperatorEntry, WindowResult
+from hotlap.values.trial import OperatorEntry
 
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
@@ -134,7 +134,7 @@ class _Draft:
         self.touches: list[Touch] = []
         self.device: list[DevicePhase] = []
         self.faults: list[Fault] = []
-        self.results: list[WindowResult] = []
+        self.results: list[Measured] = []
         self.settings: dict[str, Any] = {}
         self.tables = Tables()
         self.operators: tuple[OperatorEntry, ...] = ()
@@ -177,11 +177,18 @@ class _Draft:
             case "oper":
                 self.operators = operators_of(value)
             case "winr":
-                self.results.append(window_result_of(value))
+                self.results.append(measured_of(value))
             case "sett":
-                self.settings.update(need(value, dict[str, Any], "sett"))
+                _take_proofs(self.settings, need(value, dict[str, dict[str, Any]], "sett"))
             case "falt":
                 self.faults.append(fitted(Fault, value))
+
+
+def _take_proofs(settings: dict[str, Any], proofs: dict[str, dict[str, Any]]) -> None:
+    """Take in what one process says of the changes; one that acted in a worker has acted."""
+    for name, proof in proofs.items():
+        if proof.get("acted") or not settings.get(name, {}).get("acted"):
+            settings[name] = proof
 
 
 _KNOWN: Final = frozenset(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hotlap.runs.fitting import accounts_of, need
@@ -14,8 +14,25 @@ SPLIT: Final = ("wall_ns", "cpu_ns", "runqueue_ns", "blocked_ns", "collate_ns")
 _COUNTED: Final = ("batches", "samples")
 
 
-def window_result_of(value: Any) -> WindowResult:
+@dataclass(frozen=True)
+class Measured:
+    """A result, and the stretches of time in which it was measured."""
+
+    result: WindowResult
+    stretches: tuple[tuple[int, int], ...]
+
+
+def measured_of(value: Any) -> Measured:
     """Return a result as a trial wrote it. Raises what ``fitting.UNFIT`` names where it is none."""
+    result = _result_of(value)
+    pairs = need(value.get("segments", []), list, "segments")
+    stretches = [need(tuple(one), tuple[int, ...], "segment") for one in pairs]
+    if any(len(one) != 2 for one in stretches):
+        raise ValueError("a segment has other than two ends")
+    return Measured(result, tuple(stretches) or ((result.begin_ns, result.end_ns),))
+
+
+def _result_of(value: Any) -> WindowResult:
     return WindowResult(
         kind=need(value["kind"], str, "kind"),
         workers=need(value["workers"], int | None, "workers"),
@@ -37,7 +54,7 @@ def _natural(value: Any, name: str) -> int:
 
 
 def with_splits(
-    results: Iterable[WindowResult], fetches: Iterable[Fetches]
+    results: Iterable[Measured], fetches: Iterable[Fetches]
 ) -> tuple[WindowResult, ...]:
     """Return the results, each with the work of the loaders that lies in it.
 
@@ -46,19 +63,19 @@ def with_splits(
     be on the wrong side.
     """
     known = list(fetches)
-    return tuple(one if one.split else _with_split(one, known) for one in results)
+    return tuple(one.result if one.result.split else _with_split(one, known) for one in results)
 
 
-def _with_split(result: WindowResult, fetches: list[Fetches]) -> WindowResult:
+def _with_split(measured: Measured, fetches: list[Fetches]) -> WindowResult:
     inside = [
         one
         for one in fetches
-        if result.begin_ns <= (one.begin_ns + one.end_ns) // 2 < result.end_ns
+        if any(begin <= (one.begin_ns + one.end_ns) // 2 < end for begin, end in measured.stretches)
     ]
     if not inside:
-        return result
+        return measured.result
     split: dict[str, int | None] = {}
     for name in (*SPLIT, *_COUNTED):
         values = [getattr(one, name) for one in inside]
         split[name] = None if None in values else sum(values)
-    return replace(result, split=split)
+    return replace(measured.result, split=split)

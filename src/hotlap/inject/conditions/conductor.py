@@ -7,48 +7,30 @@ the window with words, never the training.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
 from hotlap.inject.conditions import windows
 from hotlap.inject.conditions.deliveries import Deliveries, Source, known_of
-from hotlap.inject.conditions.drain import thinned
+from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
+from hotlap.inject.conditions.settings import Settings
 from hotlap.inject.conditions.stop import Stop
+from hotlap.inject.conditions.switches import Switches
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.journal import Raw
 from hotlap.probe.timeline import BY_OPTIMIZER
 from hotlap.runs import frames
 from hotlap.sites.steering import Own, steer_loaders
-from hotlap.values.phase import STEP_PHASES
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
 
 _NS: Final = 1_000_000_000
-_PARTS: Final = len(STEP_PHASES)
+_MOST_SEGMENTS: Final = 500
 _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
-
-
-class Measure:
-    """What a window over steps has measured so far."""
-
-    def __init__(self, at_ns: int, raw: Raw, totals: dict[int, tuple[int, int | None]]) -> None:
-        self.begin_ns = self.end_ns = at_ns
-        self.base = self.accounts = raw[3]
-        self.totals = totals
-        self.step_ns: list[int] = []
-        self._wall = sum(raw[3][:_PARTS])
-
-    def step(self, raw: Raw) -> None:
-        """Take in the end of a step."""
-        wall = sum(raw[3][:_PARTS])
-        self.step_ns.append(wall - self._wall)
-        self._wall = wall
-        self.end_ns = raw[0]
-        self.accounts = raw[3]
 
 
 class Conditions:
@@ -62,6 +44,8 @@ class Conditions:
         self._session = session
         self._recorder = session.recorder
         self._own: Own | None = None
+        self._switches = Switches()
+        self._settings = Settings(session.recorder, session.patches, plan.settings)
         self._start_over()
 
     def _start_over(self) -> None:
@@ -79,7 +63,6 @@ class Conditions:
         self._after_loaders = False
         self._totals: dict[int, tuple[int, int | None]] = {}
         self._used: list[Source] = []
-        self._last: Raw | None = None
         self._failed = False
         if self._own is not None:
             self._set_stage(self._own)
@@ -110,11 +93,16 @@ class Conditions:
             self._recorder.fault("conditions", error)
 
     def _attach(self) -> None:
+        self._settings.apply()
         self._own = steer_loaders(
             self._session.patches, self._before_batch, self._after_batch, self._iterator
         )
         self._set_stage(self._own)
+        self._switches.attach(self._session.hub)
         self._session.hub.subscribe("exhausted", self._exhausted)
+        if self.plan.settings:
+            # A worker's proof goes into its file, which it has from its second batch on.
+            self._session.hub.subscribe("fetch", self._fetch_begins)
         self._recorder.fetches.grain_ns = _FETCHES_NS
         journal = self._recorder.journal
         kept: Callable[[Raw], None] = journal.tick
@@ -182,6 +170,11 @@ class Conditions:
                 source.exhausted(iterator)
         return 0
 
+    def _fetch_begins(self, _subject: Any) -> int:
+        if self._recorder.worker_file is not None:
+            self._settings.write()
+        return 0
+
     # -- at the ends of steps --------------------------------------------------------------------
 
     def _tick(self, raw: Raw) -> None:
@@ -201,7 +194,9 @@ class Conditions:
 
     def _step_ended(self, raw: Raw) -> None:
         self._steps += 1
-        self._last = raw
+        if self._steps == 1:
+            self._settings.first_step_ended()
+            self._write_facts()
         self.deliveries.step_ended()
         self._learn_used()
         if self._index < 0:
@@ -248,9 +243,10 @@ class Conditions:
         if self._ranks is None:
             # Not before the first step: the script may make its process group late.
             self._ranks = ranks_here(self._recorder.run, os.environ)
-        steps = self._measure.step_ns if self._measure is not None else []
-        typical = sorted(steps)[len(steps) // 2] if steps and not self._ranks.alone else _NS
-        return self._ranks.ended(what, self._steps, over, typical)
+        typical = None
+        if self._measure is not None and not self._ranks.alone:
+            typical = self._measure.typical_ns()
+        return self._ranks.ended(what, self._steps, over, typical or _NS)
 
     def _approach(self, raw: Raw, window: windows.Steps) -> None:
         """Before a window is measured: wait until it can begin, then leave out its lead."""
@@ -273,7 +269,7 @@ class Conditions:
         else:
             self._lead -= 1
         if self._lead <= 0:
-            self._measure = Measure(perf_counter_ns(), raw, self.deliveries.totals())
+            self._measure = Measure(perf_counter_ns(), raw, self.deliveries)
 
     def _give_up(self, window: Any, error: Exception) -> None:
         self._window = self._measure = None
@@ -293,25 +289,7 @@ class Conditions:
             because = "the run ended before it could begin"
             self._write(windows.nothing_measured(window.plan, because, perf_counter_ns(), notes))
             return
-        batches, samples = self.deliveries.since(measure.totals)
-        self._write(
-            WindowResult(
-                kind=window.plan.kind,
-                workers=window.plan.workers,
-                begin_ns=measure.begin_ns,
-                end_ns=measure.end_ns,
-                steps=len(measure.step_ns),
-                batches=batches,
-                samples=samples,
-                accounts=tuple(
-                    after - before
-                    for after, before in zip(measure.accounts, measure.base, strict=True)
-                ),
-                step_ns=thinned(measure.step_ns),
-                ended_by=ended_by,
-                notes=notes,
-            )
-        )
+        self._write(measure.result(window.plan, ended_by, notes))
 
     def _next(self, raw: Raw) -> None:
         """Go on to the next window; those between two steps are gone through at once."""
@@ -351,16 +329,25 @@ class Conditions:
         window = kind(self.stage, plan)
         self._after_loaders = True
         try:
-            self._write(window.run())
+            self._write(window.run(), window.segments)
         except Exception as error:
             self._give_up(window, error)
 
     # -- records ---------------------------------------------------------------------------------
 
-    def _write(self, result: WindowResult) -> None:
+    def _write(self, result: WindowResult, segments: Sequence[tuple[int, int]] = ()) -> None:
+        """Write a result at once. segments: where in it was measured, if not all the time."""
+        self._write_facts()
         recording = self._recorder.recording
-        recording.add(frames.encode_json("winr", asdict(result)))
+        written = {**asdict(result), "segments": list(segments)[:_MOST_SEGMENTS]}
+        recording.add(frames.encode_json("winr", written))
         recording.flush()
+
+    def _write_facts(self) -> None:
+        self._settings.write()
+        if self._steps:
+            facts = {"switches": self._switches.facts()}
+            self._recorder.recording.add(frames.encode_json("fact", facts))
 
     def _fault(self, error: BaseException) -> None:
         """Our own failure: the window ends with words, the conditions are off from here on."""
@@ -376,6 +363,7 @@ class Conditions:
         """The process ends: write the window that is open. May be called twice."""
         if self._pid == windows.pid() and not self._failed:
             self._end_window("run ended")
+            self._write_facts()
 
     def _leave(self) -> None:
         self._session.end()

@@ -32,13 +32,18 @@ Arrivals = list[tuple[int, int | None]]
 
 @dataclass
 class Drained:
-    """What came out of a loader. intervals: nanoseconds from one batch to the next, in order."""
+    """What came out of a loader.
+
+    intervals: nanoseconds from one batch to the next, in order. segments: the instants between
+    which it was measured; others lie between epochs.
+    """
 
     begin_ns: int = 0
     end_ns: int = 0
     batches: int = 0
     samples: int | None = 0
     intervals: list[int] = field(default_factory=list)
+    segments: list[tuple[int, int]] = field(default_factory=list)
     ended_by: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -191,6 +196,7 @@ def _sum_up(found: Drained, segments: list[Arrivals], round_of: int) -> None:
         found.begin_ns = found.begin_ns or kept[0][0]
         found.end_ns = kept[-1][0]
         found.batches += whole
+        found.segments.append((kept[0][0], kept[-1][0]))
         for (before, _), (after, size) in pairwise(kept):
             found.intervals.append(after - before)
             known = found.samples is not None and size is not None

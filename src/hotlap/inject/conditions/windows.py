@@ -81,6 +81,8 @@ class Between:
     def __init__(self, stage: Stage, plan: WindowPlan) -> None:
         self.stage = stage
         self.plan = plan
+        self.segments: list[tuple[int, int]] = []
+        """Where in the window it was measured, if not all the time."""
 
     def run(self) -> WindowResult:
         """Make the condition, measure, undo it. Raises LookupError, in words, if it cannot."""
@@ -174,6 +176,7 @@ class Drained(Between):
         accounts = [0] * WIDTH
         accounts[DATA_WAIT] = sum(found.intervals)
         now = perf_counter_ns()
+        self.segments = found.segments if len(found.segments) > 1 else []
         return WindowResult(
             kind=self.plan.kind,
             workers=self.plan.workers,
