@@ -29,7 +29,9 @@ class Tables:
         if tag == "prof":
             _checked(table)
         elif tag == "smpl":
-            {int(one): need(count, int, "count") for one, count in table["histogram"].items()}
+            _clocked([table])
+        else:
+            _collected([table])
         self._kept[key] = table
 
     def of(self, tag: str) -> list[dict[str, Any]]:
@@ -86,16 +88,7 @@ class Tables:
     def sample_clock(self) -> dict[str, Any]:
         """Return the times of single samples, of all processes that made some."""
         tables = self.of("smpl")
-        if not tables:
-            return {}
-        found: dict[str, Any] = {
-            name: sum(one[name] for one in tables) for name in ("count", "total_ns", "together")
-        }
-        found["slowest_ns"] = max(one["slowest_ns"] for one in tables)
-        found["histogram"] = _added(
-            {int(key): count for key, count in one["histogram"].items()} for one in tables
-        )
-        return found
+        return _clocked(tables) if tables else {}
 
 
 def operators_of(value: Any) -> tuple[OperatorEntry, ...]:
@@ -173,7 +166,7 @@ def _checked(table: dict[str, Any]) -> None:
     need(table["role"], str, "role")
     need(table["begin_ns"], int | None, "begin_ns")
     need(tuple(table.get("files", ())), tuple[str, ...], "files")
-    for _ in _rows(table, None):
+    for _ in _rows(table, (0, 1)):
         pass
 
 
@@ -213,6 +206,8 @@ def _parts(
     first, end = span
     unit = (end - first) / PARTS
     for number, count in slices:
+        need(number, int, "slice")
+        need(count, int, "slice")
         low = begin + number * width
         high = min(low + width, max(end, low + 1))
         for part in range(PARTS):
@@ -232,19 +227,33 @@ def _whole(parts: Sequence[float]) -> tuple[int, ...]:
     return tuple(found) if any(found) else ()
 
 
+def _clocked(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: sum(need(one[name], int, name) for one in tables)
+        for name in ("count", "total_ns", "together")
+    }
+    found["slowest_ns"] = max(need(one["slowest_ns"], int, "slowest_ns") for one in tables)
+    found["histogram"] = _added(_counts(one["histogram"], "histogram") for one in tables)
+    return found
+
+
+def _counts(table: Any, name: str) -> dict[int, int]:
+    """Return a table of counts; JSON has its keys as text."""
+    return {int(key): need(count, int, name) for key, count in table.items()}
+
+
 def _collected(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: sum(need(one[name], int, name) for one in tables) for name in ("ns", "collections")
     }
     if not tables:
         return {}
-    found["longest_ns"] = max(one["longest_ns"] for one in tables)
-    found["by_generation"] = _added(
-        {int(key): count for key, count in one["by_generation"].items()} for one in tables
-    )
+    found["longest_ns"] = max(need(one["longest_ns"], int, "longest_ns") for one in tables)
+    found["by_generation"] = _added(_counts(one["by_generation"], "collections") for one in tables)
     by_phase: dict[str, dict[str, int]] = {}
     for one in tables:
         for phase, sums in one["by_phase"].items():
+            need(sums, dict[str, int], "by_phase")
             by_phase[phase] = _added([by_phase.get(phase, {}), sums])
     found["by_phase"] = by_phase
     return found
