@@ -20,6 +20,25 @@ from hotlap.experiment.stored import load
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "diagnosed.py"
 HOTLAP = (sys.executable, "-m", "hotlap")
 PATIENCE_S = 300
+FULL = """
+import os, sys
+from hotlap.launch import kernel_mounts
+kernel_mounts.have_own_mounts()
+kernel_mounts.mount("small", sys.argv[1], "tmpfs", 0, "size=4m")
+os.chdir(sys.argv[1])
+open("train.py", "w").write("print(1)")
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""A program that runs a command in a folder with a disk of 4 MiB."""
+UNMOUNTABLE = """
+import os, sys
+from pathlib import Path
+from hotlap.launch import kernel_mounts
+kernel_mounts._unshare(0x10000000)
+Path("/proc/sys/user/max_mnt_namespaces").write_text("0")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""A program that runs a command where no mount namespace can be had."""
 pytestmark = pytest.mark.slow
 
 
@@ -265,6 +284,47 @@ def test_a_rank_does_not_diagnose(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "diagnose torchrun" in done.stderr
+
+
+@pytest.mark.root
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    folder = start_folder(tmp_path / "start")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, str(folder), *HOTLAP, "diagnose", "train.py"],
+            capture_output=True,
+            text=True,
+            env=environ(),
+            timeout=PATIENCE_S,
+        )
+    finally:
+        assert (folder / "out" / "log.txt").read_text() == "an earlier training\n"
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("this user may not mount a small disk")
+    assert done.returncode == 3, done.stderr
+    assert "MiB left on its disk" in done.stderr
+
+
+def test_where_nothing_can_be_mounted_it_runs_in_copies(tmp_path: Path) -> None:
+    folder = start_folder(tmp_path / "start")
+    options = ("--budget", "30", "--json", "diagnosis.json")
+    words = [*HOTLAP, "diagnose", *options, "train.py", "--steps", "100", "--item-ms", "15"]
+    done = subprocess.run(
+        [sys.executable, "-c", UNMOUNTABLE, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environ(),
+        timeout=PATIENCE_S,
+    )
+    if "--allow-writes" in done.stderr or "_unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    found = Diagnosed(done, folder)
+    assert done.returncode == 0, done.stderr
+    assert found.json["step"]["steps"] == 100
+    places = [place for one in found.json["findings"] for place in one["locations"]]
+    assert {place["file"] for place in places} == {"train.py"}
+    assert [path.name for path in (folder / "out").iterdir()] == ["log.txt"]
 
 
 def _until_steps(folder: Path, ours: subprocess.Popen[str]) -> None:

@@ -34,7 +34,7 @@ from hotlap.values.trial import TrialPlan
 FACTS_FILE: Final = "facts.json"
 DEFAULT_WINDOWS_S: Final = 60.0
 DEFAULT_STARTS: Final = 3
-_WATCH_SHARE: Final = 0.45
+_WATCH_SHARE: Final = 0.4
 _LONGEST_START_S: Final = 1800.0
 _LOOK_S: Final = 2.0
 _MOST_CHANGES: Final = 4
