@@ -244,7 +244,7 @@ class Fetches:
 
     def _add(self, identity: dict[str, Any], one: dict[str, Any], begin: int, end: int) -> None:
         key = tuple(identity.values())
-        if self._sum is not None and key != self._sum_key:
+        if self._sum is not None and (key != self._sum_key or self._is_old(begin)):
             self.flush()
         self._sum_key = key
         total = self._sum
@@ -266,6 +266,14 @@ class Fetches:
             total["slowest_ns"] = max(total["slowest_ns"], one["wall_ns"])
             total["end_ns"] = end
         self._maybe_flush(end)
+
+    def _is_old(self, now: int) -> bool:
+        """Tell whether what is summed up is of another time, where that must not be mixed."""
+        return (
+            self.grain_ns is not None
+            and self._sum is not None
+            and now - int(self._sum["begin_ns"]) >= self.grain_ns
+        )
 
     def _maybe_flush(self, now: int) -> None:
         total = self._sum

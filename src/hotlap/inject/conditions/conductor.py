@@ -117,8 +117,8 @@ class Conditions:
     # -- below the loaders' observers ------------------------------------------------------------
 
     def _before_batch(self, iterator: Any) -> Callable[[], Any] | None:
-        if self._pid != windows.pid() or self._failed:
-            return None
+        if self._pid != windows.pid() or self._failed or not self._recorder.ledger.mine():
+            return None  # an exit raised in another thread would end that thread alone
         if self.stop.wanted:
             self.stop.at_hook()
         try:
@@ -269,6 +269,7 @@ class Conditions:
         else:
             self._lead -= 1
         if self._lead <= 0:
+            self._recorder.fetches.flush()
             self._measure = Measure(perf_counter_ns(), raw, self.deliveries)
 
     def _give_up(self, window: Any, error: Exception) -> None:
@@ -285,6 +286,7 @@ class Conditions:
         if window is None:
             return
         notes = window.end()
+        self._recorder.fetches.flush()
         if measure is None:
             because = "the run ended before it could begin"
             self._write(windows.nothing_measured(window.plan, because, perf_counter_ns(), notes))
