@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--results", type=Path, default=HERE / "results.json")
     parser.add_argument("--table", action="store_true", help="only print what is known")
+    parser.add_argument("--labels", action="store_true", help="write what is known into labels")
     parser.add_argument("--again", action="store_true", help="forget what is known of them")
     given = parser.parse_args()
     for folder, twin in cases(given.words):
@@ -56,6 +57,8 @@ def main() -> None:
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 print(f"{folder.name}: {error}", file=sys.stderr, flush=True)
         show(folder, twin, given.results)
+        if given.labels:
+            write(folder, twin, given.results)
 
 
 def cases(words: list[str]) -> list[tuple[Path, str]]:
@@ -183,6 +186,30 @@ def show(folder: Path, twin: str, results: Path) -> None:
             middle = statistics.median(ratios)
             words += f"   {what} {middle:.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f}, n={len(ratios)})"
     print(words, flush=True)
+
+
+def write(folder: Path, twin: str, results: Path) -> None:
+    """Put the measured ratios below the line of the label that names the twin."""
+    entry = read(results).get(key(folder, twin))
+    path, names = (
+        folder / "label.toml",
+        {"wall": "ratio", "cpu": "cpu_ratio", "steps": "steady_ratio"},
+    )
+    lines, at = path.read_text(encoding="utf-8").splitlines(), None
+    kept = []
+    for line in lines:
+        if line.startswith("twin = "):
+            at = line == f'twin = "{twin}"'
+        if not (at and line.split(" = ")[0] in names.values()):
+            kept.append(line)
+        if line == f'twin = "{twin}"' and entry is not None:
+            for what, name in names.items():
+                ratios = sorted(a / b for a, b in entry[what] if a and b)
+                if ratios:
+                    low, middle, high = ratios[0], statistics.median(ratios), ratios[-1]
+                    told = f"median = {middle:.2f}, low = {low:.2f}, high = {high:.2f}"
+                    kept.append(f"{name} = {{ {told}, pairs = {len(ratios)} }}")
+    path.write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

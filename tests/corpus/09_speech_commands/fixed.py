@@ -13,7 +13,7 @@ import torch.nn as nn
 from torch.utils.data import DataLoader, Dataset
 
 WORDS = ["yes", "no", "stop", "go", "left", "right"]
-RATE, SECONDS, CLIPS = 8000, 1.0, 720
+RATE, SECONDS, CLIPS = 8000, 1.0, 640
 
 
 def synthesise(index):

@@ -16,7 +16,7 @@ def proteins(count, seed=4):
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(count):
-        length = int(np.clip(rng.normal(75, 18), 30, 120))
+        length = int(np.clip(rng.normal(75, 9), 52, 99))
         codes = rng.integers(0, len(AMINO), length)
         melting = 50 + 20 * np.isin(codes, [1, 4, 9, 17, 18]).mean() + rng.normal(0, 0.5)
         rows.append((codes.tolist(), float(melting)))
@@ -58,7 +58,7 @@ def collate(rows):
     return tokens, torch.tensor([melting for _, melting in rows])
 
 
-def main(epochs=5, batch_size=16):
+def main(epochs=4, batch_size=16):
     torch.manual_seed(4)
     rows = sorted(proteins(1200), key=lambda row: len(row[0]))
     batches = [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]

@@ -59,13 +59,13 @@ def network(width=24):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--workers", type=int, default=16)
     args = parser.parse_args()
 
     torch.manual_seed(19)
-    write_tiles("data/tiles.npy", 1000)
+    write_tiles("data/tiles.npy", 480)
     loader = DataLoader(
         Tiles("data/tiles.npy"),
         batch_size=args.batch_size,
@@ -84,7 +84,7 @@ def main():
             optimizer.step()
             hits += (out.argmax(1) == use).sum().item()
         took = time.time() - began
-        print(f"epoch {epoch} accuracy {hits / 1000:.3f} in {took:.1f}s", flush=True)
+        print(f"epoch {epoch} accuracy {hits / 480:.3f} in {took:.1f}s", flush=True)
 
 
 if __name__ == "__main__":

@@ -65,15 +65,16 @@ class BeatNet(nn.Module):
         return self.head(self.body(x).amax(2))
 
 
-def main(epochs=3, batch_size=8):
+def main(epochs=2, batch_size=4):
     torch.manual_seed(33)
     loader = DataLoader(
-        Beats(1000),
+        Beats(480),
         batch_size=batch_size,
         shuffle=True,
         num_workers=2,
         persistent_workers=True,
         worker_init_fn=start_worker,
+        multiprocessing_context="spawn",
     )
     model = BeatNet()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -87,7 +88,7 @@ def main(epochs=3, batch_size=8):
             optimizer.step()
             good += (out.argmax(1) == label).sum().item()
         took = time.time() - start
-        print(f"epoch {epoch} acc {good / 1000:.3f} {took:.2f}s", flush=True)
+        print(f"epoch {epoch} acc {good / 480:.3f} {took:.2f}s", flush=True)
 
 
 if __name__ == "__main__":

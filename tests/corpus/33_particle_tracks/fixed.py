@@ -63,7 +63,6 @@ class TrackNet(nn.Module):
 
 def main(epochs=3, batch_size=8):
     torch.manual_seed(34)
-    torch.multiprocessing.set_sharing_strategy("file_system")
     loader = DataLoader(
         Events(1200),
         batch_size=batch_size,

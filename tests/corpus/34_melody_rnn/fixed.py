@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import nn
 
-PITCHES, LENGTH = 48, 32
+PITCHES, LENGTH = 48, 24
 
 
 class Console:
     """A chart of the loss, a bar and some numbers, drawn in place."""
 
-    def __init__(self, total, height=16, width=100, path="out/console.txt"):
+    def __init__(self, total, height=24, width=140, path="out/console.txt"):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self.total, self.height, self.width = total, height, width
         self.out = open(path, "w") if not sys.stdout.isatty() else sys.stdout
@@ -68,7 +68,7 @@ def main():
     notes = compose(8000)
     model = Melody()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    total, batch = 1300, 16
+    total, batch = 700, 8
     console = Console(total)
     for step in range(1, total + 1):
         pick = notes[torch.randint(len(notes), (batch,))]

@@ -21,7 +21,7 @@ def patients(seed=46):
 
 
 class BalancedSampler(Sampler):
-    """Draws each diagnosis equally often; classes met too often are turned down a little."""
+    """Draws each diagnosis equally often; a diagnosis that has been met is turned down a little."""
 
     def __init__(self, labels, count, seed=0):
         self.labels, self.count = np.asarray(labels), count
