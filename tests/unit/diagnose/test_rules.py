@@ -139,6 +139,21 @@ FIRES: dict[str, Facts] = {
         entry("backward", 16, 0.3),
         source={10: line(10, "out = model(x)"), 15: line(15, "again = model(x)")},
     ),
+    "HL313": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={"trainable_elements": 1000, "unheld_elements": 900},
+    ),
+    "HL314": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={"padded_width": 128.0, "padded_longest": 40.0, "padded_mean": 20.0},
+    ),
+    "HL315": facts(
+        run({"optimizer": 0.6, "forward": 0.1, "backward": 0.2}),
+        entry("optimizer", 13, 0.6, leaf="torch.optim.adam.Adam.step"),
+        defaults={"trainable_elements": 1000, "unheld_elements": 0, "table_elements": 950},
+    ),
     "HL401": facts(
         run(HEALTHY_STEP),
         entry("logging", 18, 0.2, expression="print(loss)", state="blocked"),
@@ -171,6 +186,11 @@ FIRES: dict[str, Facts] = {
         run(HEALTHY_STEP),
         entry("other", 22, 0.4, expression="sum(history)", over_time=HEAVY[::-1]),
         step_series=tuple(1_000_000 + 10_000 * i + (i % 7) * 20_000 for i in range(400)),
+    ),
+    "HL602": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.3}),
+        entry("evaluation", 70, 0.3, "evaluate", callers=(place(9),)),
+        settings=(Setting("optimizer", "Adam", place(3)),),
     ),
     "HL701": facts(
         run(HEALTHY_STEP, phases={"checkpoint": 0.3}),

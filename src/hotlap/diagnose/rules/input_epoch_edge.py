@@ -25,7 +25,15 @@ from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
 CODE = "HL110"
 NAME = "input-worker-restart"
-_STARTING = ("multiprocessing", "popen", "_MultiProcessingDataLoaderIter", "dataloader")
+_STARTING = (
+    "multiprocessing.popen",
+    "multiprocessing.process",
+    "multiprocessing.context",
+    "multiprocessing.util",
+    "_MultiProcessingDataLoaderIter.__init__",
+    "_MultiProcessingDataLoaderIter._shutdown_workers",
+    "_MultiProcessingDataLoaderIter.__del__",
+)
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -64,6 +72,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 
 
 def _restarts(cost: Cost) -> bool:
-    if cost.role != "trainer" or cost.phase != "epoch_edge":
+    if cost.role != "trainer" or cost.phase not in ("epoch_edge", "data_wait", "other"):
         return False
-    return any(name in leaf for leaf, _ in cost.leaves[:2] for name in _STARTING)
+    starting = sum(ns for leaf, ns in cost.leaves if any(name in leaf for name in _STARTING))
+    return starting >= 0.5 * sum(ns for _, ns in cost.leaves) > 0
