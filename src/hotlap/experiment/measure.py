@@ -29,6 +29,7 @@ from hotlap.experiment.what_ifs import what_if
 from hotlap.experiment.windows import results
 from hotlap.runs.reading import read_run
 from hotlap.values.facts import Facts, Missing
+from hotlap.values.record import Process
 from hotlap.values.trial import TrialPlan
 
 FACTS_FILE: Final = "facts.json"
@@ -82,9 +83,10 @@ class _Schedule:
     lab: Lab
     ask: Ask
     wishes: Wishes
-    begun_s: float = field(default_factory=time.monotonic)
+    begun_s: float = field(default_factory=lambda: time.monotonic())
     facts: Facts | None = None
     start_s: float = 0.0
+    process: Process | None = None
     missing: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -93,18 +95,28 @@ class _Schedule:
 
     def run(self) -> Facts:
         try:
-            if not self._watch():
-                return self._keep()
+            has_steps = self._watch()
             for part in (self._ceilings, self._operators, self._changes):
-                if not self.is_interrupted:
+                if has_steps and not self.is_interrupted:
                     part()
         except KeyboardInterrupt:
             self.lab.is_interrupted = True
         if self.facts is None:
             raise KeyboardInterrupt  # nothing is known yet
         if self.is_interrupted:
-            self._miss("the rest of the experiments", "Ctrl-C ended the diagnosis")
+            self._interrupted(self.facts)
         return self._keep()
+
+    def _interrupted(self, facts: Facts) -> None:
+        """Say of what was not tried that Ctrl-C came first."""
+        because = "Ctrl-C ended the diagnosis"
+        self._miss("the rest of the experiments", because)
+        done = {one.name for one in self.lab.done if one.is_sound}
+        if "ceilings" not in done:
+            facts = without_ceilings(facts, because)
+        if "operators" not in done:
+            facts = replace(facts, operators=Missing(because))
+        self.facts = facts
 
     # -- the trials ------------------------------------------------------------------------------
 
@@ -138,7 +150,8 @@ class _Schedule:
             )
         if trial.record is not None:
             self.start_s = start_up_s(trial.record) or 0.0
-            self.facts = with_source(self.facts, self.lab.start, trainer(trial.record))
+            self.process = trainer(trial.record)
+            self.facts = with_source(self.facts, self.lab.start, self.process)
         self.facts = with_noise(self.facts, ())
         self._keep()
         return True
@@ -177,9 +190,7 @@ class _Schedule:
         if isinstance(trial, str):
             self.facts = replace(facts, operators=Missing(trial))
             return
-        self.facts = with_operators(facts, trial)
-        process = trainer(trial.record) if trial.record is not None else None
-        self.facts = with_source(self.facts, self.lab.start, process)
+        self.facts = with_source(with_operators(facts, trial), self.lab.start, self.process)
         self._keep()
 
     def _changes(self) -> None:
@@ -265,9 +276,7 @@ class _Schedule:
                 self._miss(says, trial.why_not())
             return trial
         return (
-            "the script ended before its windows could begin"
-            if trial.is_sound
-            else (trial.why_not())
+            "the script ended before its windows could begin" if trial.is_sound else trial.why_not()
         )
 
     def _trial(
