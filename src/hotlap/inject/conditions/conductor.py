@@ -181,6 +181,7 @@ class Conditions:
         if self._pid != windows.pid():
             self._start_over()  # a forked child that trains: a trial of its own
         if self._failed:
+            self._stop_if_wanted()
             return
         if raw[1] == BY_OPTIMIZER and not self._cycle.closes(raw[2]):
             return
@@ -189,6 +190,9 @@ class Conditions:
         except Exception as error:
             self._fault(error)
         self._recorder.ledger.skip()
+        self._stop_if_wanted()
+
+    def _stop_if_wanted(self) -> None:
         if self.stop.wanted:
             self.stop.at_hook()
 
@@ -352,8 +356,9 @@ class Conditions:
             self._recorder.recording.add(frames.encode_json("fact", facts))
 
     def _fault(self, error: BaseException) -> None:
-        """Our own failure: the window ends with words, the conditions are off from here on."""
+        """Our own failure: the window ends with words, and so does the trial at the next step."""
         self._failed = True
+        self.stop.wanted = bool(self.plan.windows)
         self.replay.active = False
         self._recorder.fault("conditions", error)
         window, self._window = self._window, None
