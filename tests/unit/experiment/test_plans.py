@@ -35,20 +35,7 @@ def facts(
     loader = LoaderSummary(
         0, "D", None, "training", 8, workers or 0, steps, MS, MS, {}, False, None, None, None
     )
-    step = StepSummary(
-        rule="optimizer",
-        steps=steps,
-        steady_steps=steps - 5,
-        warm_up_steps=5,
-        ticks_per_step=1.0,
-        median_ns=step_ns,
-        p10_ns=None,
-        p90_ns=None,
-        phases={"data_wait": Part(None, wait), "forward": Part(None, 1 - wait)},
-        samples_per_s=None,
-        cpu_share=None,
-        mean_ns=step_ns,
-    )
+    step = _step(steps, step_ns, wait)
     trainers = tuple(
         ProcessSummary(
             pid=rank,
@@ -84,6 +71,23 @@ def facts(
         absence=None,
     )
     return Facts(run=run, whole_run=whole)
+
+
+def _step(steps: int, step_ns: int, wait: float) -> StepSummary:
+    return StepSummary(
+        rule="optimizer",
+        steps=steps,
+        steady_steps=steps - 5,
+        warm_up_steps=5,
+        ticks_per_step=1.0,
+        median_ns=step_ns,
+        p10_ns=None,
+        p90_ns=None,
+        phases={"data_wait": Part(None, wait), "forward": Part(None, 1 - wait)},
+        samples_per_s=None,
+        cpu_share=None,
+        mean_ns=step_ns,
+    )
 
 
 def given(seen: Facts, steps: int | None = None, seconds: float = 12.0) -> plans.Lengths:
