@@ -33,7 +33,7 @@ def of(workers: int, per: str = "step") -> tuple[Trial, list[dict[str, Any]]]:
         window("warm_up", 4),
         window("baseline", 12),
         window("replay", 40),
-        window("drain", 40),
+        window("drain", 80),
     )
     assert found.result.code == 0, found.result.stderr.decode()[-3000:]
     return found, found.batches(view)
@@ -95,9 +95,9 @@ def test_the_loader_alone_is_what_its_batches_clocked(workers: int) -> None:
     found, batches = of(workers)
     drained = kind(found, "drain")
     made = inside(batches, drained)
-    assert len(made) >= 38
-    assert drained.batches == 40
-    # Batches that one worker made follow each other without a pause: their ends tell its rate.
+    assert drained.batches == 80
+    # Made and taken out are apart by what lies in the queue: 2 batches for each worker.
+    assert abs(len(made) - 80) <= 2 * workers + 1
     samples = sum(one["samples"] for one in made)
     clocked = samples * 1e9 / (drained.end_ns - drained.begin_ns)
     assert value(measured(found, workers).loader_per_s) == pytest.approx(clocked, rel=NEAR)

@@ -28,6 +28,7 @@ from hotlap.sites.steering import Own, steer_loaders
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
 
 _NS: Final = 1_000_000_000
+_REMEMBERED: Final = 16
 _MOST_SEGMENTS: Final = 500
 _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
@@ -62,6 +63,7 @@ class Conditions:
         self._waited = 0
         self._after_loaders = False
         self._totals: dict[int, tuple[int, int | None]] = {}
+        self._older: dict[int, tuple[int, int | None]] = {}
         self._used: list[Source] = []
         self._failed = False
         if self._own is not None:
@@ -217,15 +219,16 @@ class Conditions:
                 self.stop.wanted = True
 
     def _learn_used(self) -> None:
-        """Remember which loaders have fed the last steps: those of one cycle, or of a few."""
-        used = self.deliveries.active(self._totals)
+        """Remember which loaders have fed the latest 16 to 32 steps."""
+        used = self.deliveries.active(self._older)
         if used:
             self._used = used
-        if self._steps % 16 == 0:
-            self._totals = self.deliveries.totals()
+        if self._steps % _REMEMBERED == 0:
+            self._older, self._totals = self._totals, self.deliveries.totals()
 
     def _weights(self, used: list[Source]) -> list[int]:
-        return [max(1, source.batches) for source in used]
+        before = {key: batches for key, (batches, _) in self._older.items()}
+        return [max(1, one.batches - before.get(one.known.ordinal, 0)) for one in used]
 
     def _in_window(self, raw: Raw, window: windows.Steps) -> None:
         if self._measure is None:

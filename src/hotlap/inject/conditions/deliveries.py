@@ -15,7 +15,7 @@ from hotlap.inject.conditions import batches
 
 MOST_BATCHES: Final = 64
 MOST_BYTES: Final = 512 << 20
-MOST_TENSORS: Final = 512
+MOST_TENSORS: Final = 256
 """Each tensor that a worker made may hold a file descriptor of the training process."""
 REPLAYED: Final = "_hotlap_replayed"
 """The attribute in which an iterator has how many batches were given in place of its own."""
@@ -53,6 +53,7 @@ class Source:
         self.samples: int | None = 0
         self.kept: list[Kept] = []
         self.in_place = False
+        self.unkeepable: str | None = None
         self.expected: int | None = known.facts["batch_size"]
         self.seen_length: int | None = None
         self._unchecked: list[Kept] = []
@@ -151,8 +152,12 @@ class Deliveries:
         source = self.of(known)
         size = batches.samples(batch, source.expected)
         source.count(size)
-        if self.keeping:
-            source.keep(batch, size)
+        if self.keeping and source.unkeepable is None:
+            try:
+                source.keep(batch, size)
+            except Exception as error:  # a batch may be anything, and refuse anything
+                source.kept.clear()
+                source.unkeepable = f"{type(error).__name__}: {error}"[:200]
 
     def step_ended(self) -> None:
         """Look after what the script did to its batches."""
