@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from hotlap.inject.conditions import profile
 from hotlap.inject.conditions.profile import Table, Waiting
-from hotlap.inject.conditions.sampler import OTHER, Stack, Stacks, ThreadClocks
+from hotlap.inject.conditions.sampler import OTHER, Haste, Stack, Stacks, ThreadClocks
 from hotlap.probe.ledger import COMPILE, DATA_WAIT, EPOCH_EDGE, FORWARD
 from hotlap.probe.ledger import OTHER as HOST
 from hotlap.probe.places import Places
@@ -237,3 +238,48 @@ def test_clocks_of_a_thread_that_is_gone_say_nothing() -> None:
     assert clocks.since(100) is None
     assert clocks.since(100) is None
     clocks.close()
+
+
+@pytest.fixture
+def interval() -> Iterator[float]:
+    """Return the interpreter's switch interval, and set it back in the end."""
+    before = sys.getswitchinterval()
+    yield before
+    sys.setswitchinterval(before)
+
+
+def threads(**files: str) -> Any:
+    """Return frames of threads 1, 2 … that are in these files."""
+    return {
+        int(name[1:]): SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
+        for name, file in files.items()
+    }
+
+
+def test_haste_ends_while_another_thread_runs(interval: float) -> None:
+    haste = Haste(0.001)
+    haste.suit(threads(t1="train.py", t2="sampler.py", t3="/lib/threading.py"), 1, 2)
+    assert sys.getswitchinterval() == pytest.approx(0.001)
+    haste.suit(threads(t1="train.py", t2="sampler.py", t3="loader.py"), 1, 2)
+    assert sys.getswitchinterval() == interval
+    haste.suit(threads(t1="train.py", t2="sampler.py"), 1, 2)
+    assert sys.getswitchinterval() == pytest.approx(0.001)
+    haste.end()
+    haste.end()
+    assert sys.getswitchinterval() == interval
+
+
+def test_what_the_script_sets_is_left_alone(interval: float) -> None:
+    haste = Haste(0.001)
+    haste.suit(threads(t1="train.py"), 1)
+    sys.setswitchinterval(2 * interval)
+    haste.suit(threads(t1="train.py"), 1)
+    haste.end()
+    haste.suit(threads(t1="train.py"), 1)
+    assert sys.getswitchinterval() == pytest.approx(2 * interval)
+
+
+def test_without_haste_the_interval_is_not_touched(interval: float) -> None:
+    haste = Haste(None)
+    haste.suit(threads(t1="train.py"), 1)
+    assert sys.getswitchinterval() == interval
