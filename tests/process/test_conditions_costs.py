@@ -116,8 +116,8 @@ def test_preparing_and_fetching_are_what_the_batches_clocked(workers: int) -> No
     assert value(ours.fetch_per_s) == pytest.approx(fetch, rel=NEAR)
     assert value(ours.prep_per_s) == pytest.approx(prep, rel=NEAR)
     # The costs that were planted are bounds: no part takes less than its sleeps, or its loops.
-    assert value(ours.fetch_per_s) <= at_once * 1e9 / 8e6
-    assert value(ours.prep_per_s) <= at_once * 1e9 / 4e6
+    assert value(ours.fetch_per_s) <= at_once * 1e9 / 8e6 * (1 + NEAR)
+    assert value(ours.prep_per_s) <= at_once * 1e9 / 4e6 * (1 + NEAR)
     for one in (ours.fetch_per_s, ours.prep_per_s, ours.loader_per_s, ours.compute_per_s):
         assert isinstance(one, Measured)
         assert one.low is not None

@@ -7,11 +7,9 @@ import os
 
 import pytest
 
-from hotlap.values.phase import ACCOUNTS
 from hotlap.values.trial import WindowResult
 from process.trial_runs import Trial, trial, window
 
-DATA_WAIT = ACCOUNTS.index("data_wait")
 QUICK = "compute=1,blocked=1,cpu=0"
 WINDOWS = (
     window("warm_up", 4),
@@ -64,9 +62,7 @@ def test_all_windows_come_about(trouble: str) -> None:
     loaders = 2 if trouble == "two_loaders" else 1
     assert [one.batches for one in found.windows[:3]] == [4 * loaders, 6 * loaders, 30 * loaders]
     assert all(one.samples == 4 * one.batches for one in found.windows)
-    replay = kind(found, "replay")
-    assert replay.split == {}
-    assert replay.accounts[DATA_WAIT] * 10 < sum(replay.accounts)
+    assert kind(found, "replay").split == {}  # no worker made a batch in it
 
 
 @together("in_place")
@@ -203,8 +199,7 @@ def test_lightning_validates_first_and_its_training_loader_is_drained() -> None:
     assert [one.kind for one in found.windows] == [one.kind for one in WINDOWS]
     assert [one.ended_by for one in found.windows] == ["steps"] * 5
     assert found.trainer.faults == ()
-    replay = kind(found, "replay")
-    assert replay.accounts[DATA_WAIT] * 10 < sum(replay.accounts)
+    assert kind(found, "replay").split == {}
     (training,) = [one.ordinal for one in found.trainer.loaders if one.role == "training"]
     drained = kind(found, "drain")
     inside = [

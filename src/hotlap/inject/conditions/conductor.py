@@ -7,13 +7,14 @@ the window with words, never the training.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
 from hotlap.inject.conditions import windows
-from hotlap.inject.conditions.deliveries import Deliveries, Source, known_of
+from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
@@ -136,16 +137,9 @@ class Conditions:
         if self._pid != windows.pid() or self._failed:
             return
         try:
-            known = known_of(iterator)
             stretch = self._recorder.timeline.stretch
-            evaluates = stretch is not None and stretch.explicit
-            if known is not None and known.trains and not evaluates:
-                source = self.deliveries.of(known)
-                if source.iterator is None or source.iterator() is not iterator:
-                    loader = iterator.__dict__.get("_hotlap_source")
-                    if loader is not None:
-                        source.began(loader, iterator)
-                self.deliveries.delivered(known, batch)
+            if stretch is None or not stretch.explicit:
+                self.deliveries.delivered(iterator, batch, self._steps > 0)
         except Exception as error:
             self._fault(error)
 
@@ -161,7 +155,10 @@ class Conditions:
                 self._fault(error)
         iterator = self.replay.begun(loader, begin, known)
         if hasattr(iterator, "__dict__"):
-            iterator.__dict__["_hotlap_source"] = loader
+            # Held, as `for batch in DataLoader(...)` holds it nowhere else; not where the loader
+            # holds its iterator: in a ring both would outlive the script's last use, and workers.
+            held = not getattr(loader, "persistent_workers", False)
+            iterator.__dict__[LOADER] = (lambda: loader) if held else weakref.ref(loader)
         return iterator
 
     def _exhausted(self, iterator: Any) -> int:
@@ -202,6 +199,7 @@ class Conditions:
         self._steps += 1
         if self._steps == 1:
             self._settings.first_step_ended()
+            self.deliveries.first_step_ended()
             self._write_facts()
         self.deliveries.step_ended()
         self._learn_used()
@@ -348,7 +346,13 @@ class Conditions:
         """Write a result at once. segments: where in it was measured, if not all the time."""
         self._write_facts()
         recording = self._recorder.recording
-        written = {**asdict(result), "segments": list(segments)[:_MOST_SEGMENTS]}
+        known = [source.known for source in self._used]
+        written = {
+            **asdict(result),
+            "segments": list(segments)[:_MOST_SEGMENTS],
+            "loaders": [one.ordinal for one in known],
+            "datasets": sorted({one.facts["dataset"] for one in known}),
+        }
         recording.add(frames.encode_json("winr", written))
         recording.flush()
 
