@@ -105,6 +105,31 @@ def test_without_containment_it_writes_where_it_likes(house: Path) -> None:
     assert ended.copies == ()
 
 
+def test_a_trial_inside_of_overlays_is_contained_too(house: Path) -> None:
+    """As in a container whose own root is an overlay: no layer can lie on it, memory holds it."""
+    inner = house / "start" / "inner"
+    inner.mkdir()
+    program = textwrap.dedent(
+        f"""
+        import os
+        from pathlib import Path
+        from hotlap.launch.trial import Job, run_trial
+        inner = Path({str(inner)!r})
+        record = inner / "record"
+        record.mkdir()
+        shell = "echo changed > x.txt; cat x.txt"
+        job = Job(["/bin/sh", "-c", shell], dict(os.environ), inner, record / "out", (record,))
+        ended = run_trial(job)
+        print(ended.exit_code, (record / "out").read_text().strip(), (inner / "x.txt").exists())
+        """
+    )
+    before = tree(house)
+    ended = contained(house, [sys.executable, "-c", program])
+    said = (house / "start" / "record" / "output.txt").read_text()
+    assert (ended.exit_code, said) == (0, "0 changed False\n")
+    assert tree(house) == before
+
+
 def test_exit_codes_and_signals_come_through(house: Path) -> None:
     assert contained(house, ["/bin/sh", "-c", "exit 7"]).exit_code == 7
     assert contained(house, ["/bin/sh", "-c", "kill -USR1 $$"]).exit_code == -signal.SIGUSR1
