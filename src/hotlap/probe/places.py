@@ -13,6 +13,7 @@ import hotlap
 _OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__)) + os.sep
 _DEPTH: Final = 60
 _INSTALLED: Final = ("site-packages", "dist-packages")
+_GENERATED: Final = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _LAUNCHERS: Final = ("torch", "accelerate", "lightning", "deepspeed")
 _TYPED: Final = ("<stdin>", "<console>", "<input>", "<ipython-input", "<python-input", "<doctest ")
 """Names that Python and notebooks give to what a user types in."""
@@ -92,6 +93,8 @@ class Places:
         absolute = self._absolute(filename)
         if any(f"{os.sep}{name}{os.sep}" in absolute for name in _INSTALLED):
             return self._in_entry_package(absolute)
+        if _is_generated(absolute):
+            return False
         return not absolute.startswith(self._library)
 
     def _in_entry_package(self, absolute: str) -> bool:
@@ -106,6 +109,18 @@ class Places:
         for _ in range(name.count(".")):
             folder = os.path.dirname(folder)
         return absolute.startswith(folder + os.sep)
+
+
+def _is_generated(absolute: str) -> bool:
+    """Tell whether torch.compile or Triton wrote the file, in the folder that they keep theirs in.
+
+    torch puts its folder into the environment once it has worked it out.
+    """
+    folders = (os.environ.get(name) for name in _GENERATED)
+    return f"{os.sep}torchinductor_" in absolute or any(
+        folder and absolute.startswith(os.path.join(os.path.abspath(folder), ""))
+        for folder in folders
+    )
 
 
 def _runs_a_command() -> bool:

@@ -75,6 +75,17 @@ def test_libraries(places: Places, name: str) -> None:
     assert not places.is_users(name)
 
 
+def test_what_compilers_write_is_not_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = Places(str(tmp_path))
+    assert not places.is_users("/tmp/torchinductor_me/k4/ck4k4.py")
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+        assert not places.is_users(str(tmp_path / name / "ab" / "kernel.py"))
+        assert places.is_users(str(tmp_path / f"{name}_of_mine.py"))
+
+
 def test_the_standard_library_by_any_of_its_names(tmp_path: Path) -> None:
     places = Places(str(tmp_path))
     assert not places.is_users(os.__file__)
