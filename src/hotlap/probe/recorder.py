@@ -15,11 +15,12 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from hotlap.probe import compiled
 from hotlap.probe.device import DeviceClock
 from hotlap.probe.fetches import Fetches
 from hotlap.probe.hello import hello, process_start_ns, torch_facts, training_facts
 from hotlap.probe.journal import Journal
-from hotlap.probe.ledger import OTHER, Ledger
+from hotlap.probe.ledger import Ledger
 from hotlap.probe.loaders import Loaders
 from hotlap.probe.models import Models
 from hotlap.probe.optimizers import Optimizers
@@ -74,12 +75,14 @@ class Recorder:
 
     def attach(self, hub: Hub) -> None:
         """Subscribe all watchers; called once, when torch has been imported."""
+        optimizers = Optimizers(self.ledger, self.timeline)
         self.loaders.attach(hub)
         Models(self.ledger, self.timeline).attach(hub)
-        Optimizers(self.ledger, self.timeline).attach(hub)
+        optimizers.attach(hub)
         self.touches.attach(hub)
         self.device.attach(hub)  # after the ledger's watchers, whose accounts it reads
         self.fetches.attach(hub)
+        compiled.offer(hub, self, optimizers)
 
     def fault(self, site: str, error: BaseException) -> None:
         """Write down a failure of ours; the spans it may have left open are closed."""
@@ -89,8 +92,7 @@ class Recorder:
         at = self.ledger.settle()
         if self.ledger.mine():
             # Spans that were open close with the hook that failed: the rest is `other`.
-            self.ledger.stack.clear()
-            self.ledger.current = OTHER
+            self.ledger.abandon()
         self.recording.add(
             frames.encode_json("falt", {"site": site, "error": text[:500], "at_ns": at})
         )
@@ -111,7 +113,7 @@ class Recorder:
                 "base_seed": info.seed - info.id,
                 "dataset": dataset,
             }
-        current = self.loaders.current
+        current = self.ledger.loading
         if current is None or not self.ledger.mine():
             return None
         return {
