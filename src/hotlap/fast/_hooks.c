@@ -66,7 +66,8 @@ execute(PyObject *module)
                                     "optimizer", BY_OPTIMIZER);
     int failed = loader_key == NULL || PyModule_AddObjectRef(module, "ACCOUNTS", accounts)
                  || PyModule_AddObjectRef(module, "RULES", rules)
-                 || PyModule_AddIntConstant(module, "WIDTH", ACCOUNTS);
+                 || PyModule_AddIntConstant(module, "WIDTH", ACCOUNTS)
+                 || PyModule_AddIntConstant(module, "INTERFACE", 1);
     Py_XDECREF(accounts);
     Py_XDECREF(rules);
     return failed ? -1 : 0;

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from hotlap.fast import reference, switch
 from hotlap.values.phase import ACCOUNTS, RULES
 
+INTERFACE: Final = 1
+"""Of the compiled module; a higher one whenever what it offers or expects changes."""
+
 
 def _load() -> tuple[ModuleType | None, str | None]:
     """Return the compiled module and None, or None and why it is not used."""
@@ -21,7 +24,7 @@ def _load() -> tuple[ModuleType | None, str | None]:
         if isinstance(error, ModuleNotFoundError):
             return None, "not built for this Python"
         return None, str(error)[:200]
-    same = len(ACCOUNTS) == found.WIDTH and all(
+    same = (INTERFACE, len(ACCOUNTS)) == (found.INTERFACE, found.WIDTH) and all(
         number == names.index(name)
         for names, numbers in ((ACCOUNTS, found.ACCOUNTS), (RULES, found.RULES))
         for name, number in numbers.items()

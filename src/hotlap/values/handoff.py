@@ -22,6 +22,7 @@ class Handoff:
     started_ns: monotonic clock when the child was started.
     faults: sites whose hook is made to raise (fault injection; empty in real use).
     disabled: sites that are not installed.
+    compiled: False: hooks in Python only, also where compiled ones are there.
     """
 
     run_dir: str
@@ -30,6 +31,7 @@ class Handoff:
     started_ns: int
     faults: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    compiled: bool = True
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -49,4 +51,5 @@ class Handoff:
             started_ns=raw["started_ns"],
             faults=tuple(raw.get("faults", ())),
             disabled=tuple(raw.get("disabled", ())),
+            compiled=raw.get("compiled", True),
         )
