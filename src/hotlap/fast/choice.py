@@ -20,11 +20,12 @@ def _load() -> tuple[ModuleType | None, str | None]:
         return None, "switched off"
     try:
         found = importlib.import_module("hotlap.fast._hooks")
-    except ImportError as error:
-        if isinstance(error, ModuleNotFoundError):
-            return None, "not built for this Python"
-        return None, str(error)[:200]
-    same = (INTERFACE, len(ACCOUNTS)) == (found.INTERFACE, found.WIDTH) and all(
+    except ModuleNotFoundError:
+        return None, "not built for this Python"
+    except Exception as error:
+        return None, f"cannot be loaded: {str(error)[:200]}"
+    same = getattr(found, "INTERFACE", 0) == INTERFACE and len(ACCOUNTS) == found.WIDTH
+    same = same and all(
         number == names.index(name)
         for names, numbers in ((ACCOUNTS, found.ACCOUNTS), (RULES, found.RULES))
         for name, number in numbers.items()

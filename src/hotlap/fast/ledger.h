@@ -13,6 +13,40 @@ enum {
     COMPILE = 11,
 };
 
+/* -- errors -------------------------------------------------------------------------------------- */
+
+/* Take the exception that is set, as an instance with its traceback; NULL when there is none. */
+static PyObject *
+take_error(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (type == NULL) {
+        return NULL;
+    }
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL) {
+        PyException_SetTraceback(value, traceback);
+        Py_DECREF(traceback);
+    }
+    Py_DECREF(type);
+    return value;
+#endif
+}
+
+static void
+give_error(PyObject *error)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(error);
+#else
+    PyErr_Restore(Py_NewRef(Py_TYPE(error)), error, PyException_GetTraceback(error));
+#endif
+}
+
 /* -- clocks ----------------------------------------------------------------------------------- */
 
 /* A callable in place of the clock, for tests; NULL otherwise. */
@@ -22,11 +56,15 @@ static int64_t
 now_ns(void)
 {
     if (clock_of_tests != NULL) {
+        PyObject *theirs = take_error();
         PyObject *now = PyObject_CallNoArgs(clock_of_tests);
         int64_t value = now == NULL ? -1 : PyLong_AsLongLong(now);
         Py_XDECREF(now);
         if (PyErr_Occurred()) {
             PyErr_WriteUnraisable(clock_of_tests);
+        }
+        if (theirs != NULL) {
+            give_error(theirs);
         }
         return value;
     }

@@ -52,39 +52,7 @@ static __thread int inside_module;
 #define CALL_ORIGINAL(self, args, nargsf, names) \
     PyObject_Vectorcall(((Hook *)(self))->original, args, nargsf, names)
 
-/* -- errors -------------------------------------------------------------------------------------- */
-
-/* Take the exception that is set, as an instance with its traceback; NULL when there is none. */
-static PyObject *
-take_error(void)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return PyErr_GetRaisedException();
-#else
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    if (type == NULL) {
-        return NULL;
-    }
-    PyErr_NormalizeException(&type, &value, &traceback);
-    if (traceback != NULL) {
-        PyException_SetTraceback(value, traceback);
-        Py_DECREF(traceback);
-    }
-    Py_DECREF(type);
-    return value;
-#endif
-}
-
-static void
-give_error(PyObject *error)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    PyErr_SetRaisedException(error);
-#else
-    PyErr_Restore(Py_NewRef(Py_TYPE(error)), error, PyException_GetTraceback(error));
-#endif
-}
+/* -- errors of ours ------------------------------------------------------------------------------- */
 
 /* A call of ours has raised while the user's result or exception waits: tell the channel, go on. */
 static PyObject *
