@@ -1,7 +1,8 @@
 """Plays trainings at random, and prints what the watchers made of them; without torch.
 
 Arguments: the folder of hotlap's source, how to watch (``compiled``; ``wrapped``: wrappers in
-Python on the compiled state; ``pure``: nothing compiled), a scratch folder, the seeds.
+Python on the compiled state; ``pure``: nothing compiled; each with ``-device`` behind it: a build
+with a device, whose clock samples steps), a scratch folder, the seeds.
 The same seed is the same story, on a clock that only the story moves.
 """
 
@@ -22,7 +23,8 @@ sys.path[:0] = [sys.argv[1], str(Path(__file__).parents[2])]
 from hotlap.fast import switch  # noqa: E402
 from unit.fast import stand_in  # noqa: E402
 
-switch.off = sys.argv[2] == "pure"
+HOW, _, DEVICE = sys.argv[2].partition("-")
+switch.off = HOW == "pure"
 from hotlap.fast import choice, reference  # noqa: E402
 from hotlap.probe import (  # noqa: E402
     compiled,
@@ -45,9 +47,10 @@ from hotlap.sites import (  # noqa: E402
 )
 from hotlap.sites.hub import Hub  # noqa: E402
 from hotlap.sites.patches import Patches  # noqa: E402
+from unit.probe.device_fakes import FakeCuda, parameter  # noqa: E402
 
 SITES = (autograd, data_fetcher, data_loader, module_call, module_mode, optimizer_step, tensor_read)
-torch = stand_in.torch
+torch: Any = stand_in.torch
 
 
 class Story:
@@ -192,9 +195,38 @@ class Clock:
 clock = Clock()
 
 
+class Device(FakeCuda):
+    """A device that works 300 ns for each phase, on the story's clock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.now
+
+    def __getattr__(self, name: str) -> int:
+        return clock.now if name == "now" else 0
+
+    def get_device_name(self) -> str:
+        """Return its name."""
+        return "simulated"
+
+    def current_device(self) -> int:
+        """Return its number."""
+        return 0
+
+
+def with_device() -> None:
+    """Let torch be built for a device that each story begins anew with."""
+    torch.version.cuda = "12.8"
+    torch.cuda = Device()
+    stand_in.Module.parameters = lambda _: iter((parameter(),))
+    stand_in.Optimizer.param_groups = [{"params": [parameter()]}]
+
+
 def told(seed: int, scratch: Path) -> dict[str, Any]:
     """Play a story under all watchers; return what they know in the end."""
     clock.now = 1_000_000_000
+    if DEVICE:
+        with_device()
     ticks: list[Any] = []
     calls = itertools.count()
     record = recorder.Recorder(scratch / str(seed), str(Path(__file__).parent), 1)
@@ -205,7 +237,7 @@ def told(seed: int, scratch: Path) -> dict[str, Any]:
     record.attach(hub)
     for name in ("backward", "zero_grad", "optimizer_step", "module_call", "batch", "fetch"):
         channel = hub.channel(name)
-        ((begin, end),) = channel._subscribers
+        begin, end = channel._subscribers[0]
         channel._subscribers[0] = (_counted(begin, calls), end)
     for site in SITES:
         site.install(hub, patches)
@@ -228,6 +260,9 @@ def told(seed: int, scratch: Path) -> dict[str, Any]:
         ),
         "fetches": [fetched.to_skip, fetched.skipped, fetched.skipping, fetched.open is None],
         "loaders": [[k.trains, k.evaluates, k.fresh] for _, k in record.loaders._known.values()],
+        "device": [record.device.taken, record.device.resolved, record.device.dropped],
+        "turns": [tick for tick, _ in record.device._turns._begun],
+        "device_ns": sorted(record.device._times.items()),
         "calls": next(calls),
     }
 
@@ -248,9 +283,9 @@ def main() -> None:
                 setattr(module, reader, clock.read)
     if choice.hooks is not None:
         choice.hooks.set_clock(clock.read)
-    if sys.argv[2] != "pure" and choice.hooks is None:
+    if HOW != "pure" and choice.hooks is None:
         raise SystemExit(f"no compiled hooks: {choice.because}")
-    if sys.argv[2] == "wrapped":
+    if HOW == "wrapped":
         compiled.offer = lambda *_: None
     for seed in map(int, sys.argv[4:]):
         print(json.dumps(told(seed, Path(sys.argv[3]))), flush=True)

@@ -15,6 +15,8 @@ class Refused(RuntimeError):
 class Module:
     """A model: a call runs what it was given to do."""
 
+    parameters: Any = None
+
     def __init__(self, *parts: Module) -> None:
         self.parts = parts
         self.training = True
@@ -78,6 +80,8 @@ class Handle:
 
 class Optimizer:
     """An optimizer whose step runs what it was given to do, between torch's hooks."""
+
+    param_groups: Any = ()
 
     def step(self, work: Any = None) -> None:
         """Step."""
