@@ -108,8 +108,9 @@ static int
 trains_now(Hook *self, PyObject *module)
 {
     PyObject *key = PyLong_FromVoidPtr(module);
-    int known = key != NULL && PyDict_CheckExact(self->standing->roots)
-                && PyDict_Contains(self->standing->roots, key) == 1;
+    PyObject *roots = self->standing->roots;
+    int known = key != NULL && roots != NULL && PyDict_CheckExact(roots)
+                && PyDict_Contains(roots, key) == 1;
     Py_XDECREF(key);
     PyObject *training = known ? PyObject_GetAttrString(module, "training") : NULL;
     PyObject *grad = training == Py_True ? PyObject_CallNoArgs(self->one) : NULL;
@@ -159,6 +160,12 @@ call_module(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *na
     return result;
 }
 
+static inline int
+is_empty_list(PyObject *list)
+{
+    return list != NULL && PyList_CheckExact(list) && !PyList_GET_SIZE(list);
+}
+
 static PyObject *
 call_backward(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *names)
 {
@@ -173,9 +180,8 @@ call_backward(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *
         return CALL_ORIGINAL(object, args, nargsf, names);
     }
     int token;
-    if (!standing_plain(standing) || !PyList_CheckExact(standing->fetched)
-        || PyList_GET_SIZE(standing->fetched) || !PyList_CheckExact(standing->pending)
-        || PyList_GET_SIZE(standing->pending) || (token = ledger_enter(ledger, BACKWARD)) < 0) {
+    if (!standing_plain(standing) || !is_empty_list(standing->fetched)
+        || !is_empty_list(standing->pending) || (token = ledger_enter(ledger, BACKWARD)) < 0) {
         return LEAVE_IT_TO_PYTHON(object, args, nargsf, names);
     }
     standing->totals->at[2]++;
@@ -249,7 +255,7 @@ call_step_begins(PyObject *object, PyObject *const *args, size_t nargsf, PyObjec
     int token;
     if (self->aside || PyVectorcall_NARGS(nargsf) < 1 || ledger->depth || ledger->stepping != NULL
         || ledger->thread != PyThread_get_thread_ident() || standing->ticks >= standing->due
-        || PyDict_GET_SIZE(self->one)) {
+        || PyDict_GET_SIZE(self->one) || standing->begun == NULL) {
         publish_step(self);
         return LEAVE_IT_TO_PYTHON(object, args, nargsf, names);
     }

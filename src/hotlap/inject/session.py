@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hotlap.probe.recorder import Recorder
-from hotlap.sites import catalogue
+from hotlap.sites import catalogue, dynamo_frames
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
@@ -22,7 +22,8 @@ class Session:
 
     run: the run directory. start_dir: what source files are shown relative to.
     faults, disabled: see ``sites.hub.Hub``. start_ns: when what is measured began, in monotonic
-    nanoseconds; None for the start of the process.
+    nanoseconds; None for the start of the process. compiled: whether compiled hooks may be used,
+    which needs that ``imported`` will be called when Dynamo is imported, if it was not before.
     """
 
     def __init__(
@@ -32,7 +33,9 @@ class Session:
         faults: Iterable[str] = (),
         disabled: Iterable[str] = (),
         start_ns: int | None = None,
+        compiled: bool = True,
     ) -> None:
+        self.compiled = compiled
         self.recorder = Recorder(run, start_dir, start_ns)
         self._ended = False
         self.patches = Patches()
@@ -41,7 +44,7 @@ class Session:
 
     def begin(self) -> None:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
-        self.recorder.attach(self.hub)
+        self.recorder.attach(self.hub, self.compiled)
         for name in catalogue.WATCHED:
             if name in sys.modules:
                 self.imported(name)
@@ -89,7 +92,9 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
 def begin(run: Path, start_dir: str, start_ns: int) -> Session:
     """Start a session from inside, for the API; ``finish`` ends it."""
     global _current
-    session = Session(run, start_dir, start_ns=start_ns)
+    # Nobody listens to imports here. What Dynamo traces must be in Python by then.
+    known = all(name in sys.modules for name in dynamo_frames.MODULES)
+    session = Session(run, start_dir, start_ns=start_ns, compiled=known)
     session.begin()
     _current = session
     return session

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hotlap.fast.choice import hooks
+from hotlap.fast.choice import because, hooks
 from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.tensor_copy import has_device_build
 
@@ -20,6 +20,12 @@ _PAIRED = ("module_call", "backward", "optimizer_step")
 if TYPE_CHECKING:
     from hotlap.probe.optimizers import Optimizers
     from hotlap.probe.recorder import Recorder
+
+
+def facts(wanted: bool) -> dict[str, Any]:
+    """Return whether compiled hooks are used, and why not; wanted: whether they may be."""
+    absent = because if hooks is None else None if wanted else "torch.compile could come unseen"
+    return {"compiled_hooks": absent is None, "compiled_hooks_absent": absent}
 
 
 def offer(hub: Hub, recorder: Recorder, optimizers: Optimizers) -> None:

@@ -9,7 +9,6 @@ import sys
 import time
 from typing import Any
 
-from hotlap.fast.choice import because, hooks
 from hotlap.values.secrets import redacted
 
 
@@ -50,14 +49,12 @@ def hello(start_ns: int) -> dict[str, Any]:
 
 
 def torch_facts(torch: Any) -> dict[str, Any]:
-    """Return what can be asked of torch without initialising a device, and of our hooks."""
+    """Return what can be asked of torch without initialising a device."""
     build = torch.version
     return {
         "torch": str(torch.__version__),
         "cuda_build": build.cuda,
         "hip_build": build.hip,
-        "compiled_hooks": hooks is not None,
-        "compiled_hooks_absent": because,
     }
 
 

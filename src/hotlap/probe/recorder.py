@@ -47,6 +47,7 @@ class Recorder:
         self.places = Places(start_dir)
         self._closed = False
         self._worker: Recording | None = None
+        self._hooks: dict[str, Any] = {}
         self._settle_in(process_start_ns() if start_ns is None else start_ns)
         self.ledger = Ledger()
         self.journal = Journal(self.recording)
@@ -73,8 +74,11 @@ class Recorder:
 
     # -- sites ---------------------------------------------------------------------------------
 
-    def attach(self, hub: Hub) -> None:
-        """Subscribe all watchers; called once, when torch has been imported."""
+    def attach(self, hub: Hub, use_compiled: bool = True) -> None:
+        """Subscribe all watchers; called once, when torch has been imported.
+
+        use_compiled: whether compiled hooks may stand in for the sites' wrappers.
+        """
         optimizers = Optimizers(self.ledger, self.timeline)
         self.loaders.attach(hub)
         Models(self.ledger, self.timeline).attach(hub)
@@ -82,7 +86,10 @@ class Recorder:
         self.touches.attach(hub)
         self.device.attach(hub)  # after the ledger's watchers, whose accounts it reads
         self.fetches.attach(hub)
-        compiled.offer(hub, self, optimizers)
+        self._hooks = compiled.facts(use_compiled)
+        if use_compiled:
+            compiled.offer(hub, self, optimizers)
+        self.recording.add(frames.encode_json("fact", self._hooks))
 
     def fault(self, site: str, error: BaseException) -> None:
         """Write down a failure of ours; the spans it may have left open are closed."""
@@ -193,6 +200,7 @@ class Recorder:
         self.device.after_fork()
         self.loaders.after_fork()
         self._write_cumulative()
+        self.recording.add(frames.encode_json("fact", self._hooks))
 
     _forked = False
     _closing = False

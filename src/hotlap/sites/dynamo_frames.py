@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from types import ModuleType
 from typing import Any
 
 from hotlap.sites.hub import Hub
@@ -53,16 +54,30 @@ def _wait_for(graph: Any, patches: Patches) -> None:
 
 
 def _to_python(patches: Patches) -> None:
-    """Put the wrappers in place, also where torch has taken a hook down by now."""
+    """Put the wrappers in place, also where a hook has been taken down by now.
+
+    So it is by ``from torch.autograd import grad`` in the user's module, and by Dynamo's tables.
+    """
     hooks = patches.to_python()
     patches.undo("dynamo")
+    if not hooks:
+        return
     for name, module in list(sys.modules.items()):
-        if name.startswith("torch._dynamo."):
-            for key, value in list(vars(module).items()):
-                if id(value) in hooks:
-                    setattr(module, key, hooks[id(value)][1])
+        if type(module) is ModuleType:
+            names = vars(module)
+            _replace(names, hooks)
+            if name.startswith("torch._dynamo."):
+                for table in list(names.values()):
+                    if type(table) is dict:
+                        _replace(table, hooks)
     # What torch.jit makes of a function it has noted by the function's id.
     builtins = getattr(sys.modules.get("torch.jit._builtins"), "_builtin_table", None) or {}
     for hook, wrapper in hooks.values():
         if id(hook) in builtins:
             builtins[id(wrapper)] = builtins[id(hook)]
+
+
+def _replace(names: dict[Any, Any], hooks: dict[int, tuple[Any, Any]]) -> None:
+    found = [(key, id(value)) for key, value in names.items() if id(value) in hooks]
+    for key, hook in found:
+        names[key] = hooks[hook][1]
