@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt 
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types bench clean
+.PHONY: help setup demo test lint types rules bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ lint: $(VENV)/.dev ## check style and format
 
 types: $(VENV)/.dev ## check the types, strictly
 	$(BIN)/mypy
+
+rules: $(VENV)/.dev ## write docs/rules from what the rules say of themselves
+	cd tests && ../$(BIN)/python -m house.rule_pages
 
 bench: $(VENV)/.dev ## measure what hotlap itself costs (BENCH_ARGS=--quick for two minutes)
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

@@ -1,4 +1,4 @@
-"""The whole of ``hotlap demo``, as a newcomer types it."""
+"""``hotlap demo`` as a newcomer types it; a demo that goes well is run by the wheel's test."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 
 def hotlap_demo(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -20,21 +18,6 @@ def hotlap_demo(folder: Path) -> subprocess.CompletedProcess[str]:
         timeout=300,
         stdin=subprocess.DEVNULL,
     )
-
-
-@pytest.mark.slow
-def test_the_demo_trains_reports_and_says_what_is_next(tmp_path: Path) -> None:
-    folder = tmp_path / "hotlap-demo"
-    done = hotlap_demo(folder)
-    assert done.returncode == 0, done.stderr
-    training, report = done.stdout.split("epoch 3: accuracy")
-    assert "640 photographs, 10 classes" in training
-    for phase in ("waiting for data", "forward", "backward", "optimizer"):
-        assert phase in report
-    assert "120 steps" in report
-    assert "hotlap run YOUR_SCRIPT.py" in report
-    assert (folder / ".hotlap" / "runs").is_dir()
-    assert [path.name for path in tmp_path.iterdir()] == ["hotlap-demo"]
 
 
 def test_a_failed_training_is_no_success(tmp_path: Path) -> None:

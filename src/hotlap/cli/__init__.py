@@ -30,7 +30,9 @@ class Verb(NamedTuple):
 
 VERBS: Final[dict[str, Verb]] = {
     "demo": Verb("hotlap.cli.demo", "Measure a training on real photographs that hotlap brings."),
+    "diagnose": Verb("hotlap.cli.diagnose", "Find out by experiment why a training is slow."),
     "doctor": Verb("hotlap.cli.doctor", "Say what this machine offers to a training, and lacks."),
+    "explain": Verb("hotlap.cli.explain", "Say what a finding means, and what to do about it."),
     "report": Verb("hotlap.cli.report", "Show the report of a run again."),
     "run": Verb("hotlap.cli.run", "Train as usual, measured."),
     "runs": Verb("hotlap.cli.runs", "List the recorded runs, or remove old ones."),

@@ -29,6 +29,7 @@ from hotlap.launch.environ import (
 from hotlap.runs import frames, layout
 from hotlap.runs.recording import Recording
 from hotlap.runs.store import Store, make_run, open_store, write_manifest
+from hotlap.values.finding import Finding
 from hotlap.values.handoff import Handoff
 from hotlap.values.record import Record
 from hotlap.values.secrets import redacted
@@ -211,9 +212,11 @@ class _Watch:
         from hotlap.report.whole import whole
 
         summary = summary_of(record)
-        render = startup if at_start else whole
+        render = partial(
+            startup if at_start else whole, name=self._name, suspected=suspected(summary)
+        )
         with contextlib.suppress(OSError):
-            text = render(summary, name=self._name)
+            text = render(summary)
             # A file's name need not be UTF-8, and the locale's encoding need not take ours.
             (self.run / layout.REPORT).write_bytes(text.encode("utf-8", "backslashreplace"))
         if self._show and not at_start:
@@ -221,7 +224,7 @@ class _Watch:
         else:
             stream, wanted = sys.stderr, sys.stderr.isatty() and self._speaks
         if wanted and not self._quiet:
-            _write(stream, partial(render, name=self._name), summary)
+            _write(stream, render, summary)
         return summary
 
 
@@ -234,6 +237,14 @@ def summary_of(record: Record) -> RunSummary:
     if any(one.step.steps for one in summary.trainers):
         return summary
     return replace(summary, absence=explain(record, record.exit_code) or summary.absence)
+
+
+def suspected(summary: RunSummary) -> tuple[Finding, ...]:
+    """Return the causes that one run suggests without any experiment, ranked."""
+    from hotlap.diagnose import judge
+    from hotlap.values.facts import Facts
+
+    return judge(Facts(run=summary, whole_run=summary.horizon_steps is not None)).findings
 
 
 def report_is_due(record: Record, now_ns: int) -> bool:

@@ -67,7 +67,7 @@ execute(PyObject *module)
     int failed = loader_key == NULL || PyModule_AddObjectRef(module, "ACCOUNTS", accounts)
                  || PyModule_AddObjectRef(module, "RULES", rules)
                  || PyModule_AddIntConstant(module, "WIDTH", ACCOUNTS)
-                 || PyModule_AddIntConstant(module, "INTERFACE", 1);
+                 || PyModule_AddIntConstant(module, "INTERFACE", 2);
     Py_XDECREF(accounts);
     Py_XDECREF(rules);
     return failed ? -1 : 0;

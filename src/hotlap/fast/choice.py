@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hotlap.fast import reference, switch
 from hotlap.values.phase import ACCOUNTS, RULES
 
-INTERFACE: Final = 1
+INTERFACE: Final = 2
 """Of the compiled module; a higher one whenever what it offers or expects changes."""
 
 

@@ -457,6 +457,13 @@ ledger_py_settle(PyObject *self, PyObject *Py_UNUSED(nothing))
 }
 
 static PyObject *
+ledger_py_skip(PyObject *self, PyObject *Py_UNUSED(nothing))
+{
+    ((Ledger *)self)->mark = now_ns();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 ledger_py_move(PyObject *object, PyObject *args)
 {
     Ledger *self = (Ledger *)object;
@@ -506,6 +513,7 @@ static PyMethodDef ledger_methods[] = {
     {"leave", ledger_py_leave, METH_O, NULL},
     {"rest_on", ledger_py_rest_on, METH_O, NULL},
     {"settle", ledger_py_settle, METH_NOARGS, NULL},
+    {"skip", ledger_py_skip, METH_NOARGS, NULL},
     {"move", ledger_py_move, METH_VARARGS, NULL},
     {"inside", ledger_py_inside, METH_O, NULL},
     {"abandon", ledger_py_abandon, METH_NOARGS, NULL},

@@ -7,12 +7,17 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hotlap.probe.recorder import Recorder
 from hotlap.sites import catalogue, dynamo_frames
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
+from hotlap.values.trial import TrialPlan
+
+if TYPE_CHECKING:
+    from hotlap.inject.conditions.conductor import Conditions
+    from hotlap.inject.conditions.profiling import Profiling
 
 _current: Session | None = None
 
@@ -22,8 +27,8 @@ class Session:
 
     run: the run directory. start_dir: what source files are shown relative to.
     faults, disabled: see ``sites.hub.Hub``. start_ns: when what is measured began, in monotonic
-    nanoseconds; None for the start of the process. compiled: whether compiled hooks may be used,
-    which needs that ``imported`` will be called when Dynamo is imported, if it was not before.
+    nanoseconds; None for the start of the process. withheld: why compiled hooks are not to be
+    used; None: they may be, since ``imported`` will be called when Dynamo is imported.
     """
 
     def __init__(
@@ -33,22 +38,32 @@ class Session:
         faults: Iterable[str] = (),
         disabled: Iterable[str] = (),
         start_ns: int | None = None,
-        compiled: bool = True,
+        withheld: str | None = None,
     ) -> None:
-        self.compiled = compiled
+        self._withheld = withheld
         self.recorder = Recorder(run, start_dir, start_ns)
         self._ended = False
+        self.profiling: Profiling | None = None
+        self.conditions: Conditions | None = None
         self.patches = Patches()
         self.hub = Hub(self.recorder.fault, faults, disabled)
         self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
 
     def begin(self) -> None:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
-        self.recorder.attach(self.hub, self.compiled)
+        if self.conditions is not None or self.profiling is not None:
+            self._withheld = "in a trial, every tick has listeners"
+        self.recorder.attach(self.hub, self._withheld)
+        if self.conditions is not None:
+            self.conditions.attach()
+        if self.profiling is not None:
+            self.profiling.attach(self.hub)
         for name in catalogue.WATCHED:
             if name in sys.modules:
                 self.imported(name)
         self.recorder.announce()
+        if self.profiling is not None:
+            self.profiling.begin()
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(self.end)
 
@@ -59,10 +74,16 @@ class Session:
     def end(self) -> None:
         """Write the farewell and undo every patch. May be called twice. Never raises."""
         self._ended = True
+        if self.profiling is not None:
+            self.profiling.stop()
         try:
+            if self.conditions is not None:
+                self.conditions.end()
             self.recorder.close()
         except Exception as error:
             self.recorder.fault("close", error)
+        if self.profiling is not None:
+            self.profiling.close()
         self.patches.undo()
         atexit.unregister(self.end)
 
@@ -71,6 +92,8 @@ class Session:
             return
         try:
             self.recorder.after_fork()
+            if self.profiling is not None:
+                self.profiling.after_fork()
         except Exception as error:
             self.recorder.fault("fork", error)
 
@@ -84,17 +107,29 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
         handoff.get("faults", ()),
         handoff.get("disabled", ()),
     )
+    if handoff.get("trial"):
+        _prepare(session, TrialPlan.from_dict(handoff["trial"]))
     session.begin()
     _current = session
     return session
 
 
+def _prepare(session: Session, plan: TrialPlan) -> None:
+    """Make what only a trial has; a plain run does not even load it."""
+    from hotlap.inject.conditions.conductor import Conditions
+    from hotlap.inject.conditions.profiling import Profiling
+
+    session.conditions = Conditions(session, plan)
+    session.profiling = Profiling(session.recorder, plan)
+
+
 def begin(run: Path, start_dir: str, start_ns: int) -> Session:
     """Start a session from inside, for the API; ``finish`` ends it."""
     global _current
-    # Nobody listens to imports here. What Dynamo traces must be in Python by then.
+    # Nobody listens to imports here, and what Dynamo traces must be in Python by then.
     known = all(name in sys.modules for name in dynamo_frames.MODULES)
-    session = Session(run, start_dir, start_ns=start_ns, compiled=known)
+    withheld = None if known else "torch.compile could come unseen"
+    session = Session(run, start_dir, start_ns=start_ns, withheld=withheld)
     session.begin()
     _current = session
     return session

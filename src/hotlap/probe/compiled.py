@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from hotlap.probe.recorder import Recorder
 
 
-def facts(wanted: bool) -> dict[str, Any]:
-    """Return whether compiled hooks are used, and why not; wanted: whether they may be."""
-    absent = because if hooks is None else None if wanted else "torch.compile could come unseen"
+def facts(withheld: str | None) -> dict[str, Any]:
+    """Return whether compiled hooks are used, and why not. withheld: why they are not to be."""
+    absent = because if hooks is None else withheld
     return {"compiled_hooks": absent is None, "compiled_hooks_absent": absent}
 
 

@@ -116,7 +116,10 @@ class Fetches(Sample):
     ``base_seed``, ``dataset``), or None when this thread's batches are not to be measured.
     write: takes a dictionary with the names of ``values.record.Fetches``.
     Cost: 10 us per measured batch: every one at first and of those above 10 ms, later a sample.
+    ``grain_ns`` has sums written that often, whatever the age of the process; it outlives a fork.
     """
+
+    grain_ns: int | None = None
 
     def __init__(
         self,
@@ -239,7 +242,7 @@ class Fetches(Sample):
 
     def _add(self, identity: dict[str, Any], one: dict[str, Any], begin: int, end: int) -> None:
         key = tuple(identity.values())
-        if self._sum is not None and key != self._sum_key:
+        if self._sum is not None and (key != self._sum_key or self._is_old(begin)):
             self.flush()
         self._sum_key = key
         total = self._sum
@@ -262,9 +265,21 @@ class Fetches(Sample):
             total["end_ns"] = end
         self._maybe_flush(end)
 
+    def _is_old(self, now: int) -> bool:
+        """Tell whether what is summed up is of another time, where that must not be mixed."""
+        return (
+            self.grain_ns is not None
+            and self._sum is not None
+            and now - int(self._sum["begin_ns"]) >= self.grain_ns
+        )
+
     def _maybe_flush(self, now: int) -> None:
         total = self._sum
         if total is None:
+            return
+        if self.grain_ns is not None:
+            if now - total["begin_ns"] >= self.grain_ns:
+                self.flush()
             return
         # The interval grows with the age of the process, so that its file stays small for days.
         interval = max(_SECOND, (now - self._begun_ns) // 100)

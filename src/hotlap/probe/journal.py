@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from hotlap.fast.choice import Ticks
-from hotlap.fast.reference import Raw
+from hotlap.fast.reference import Raw as Raw
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.ledger import WIDTH
 from hotlap.runs import frames
@@ -124,6 +124,7 @@ class Journal:
         self.begun_ns = perf_counter_ns()
         self.before_forward_ns = 0
         self._raw = Ticks()
+        self.first_step_ns: int | None = None
         self._base: Raw = (0, 0, -1, (0,) * WIDTH, [0, 0, 0], 0, False)
         self._wall_ns = 0
         self._number = 0
@@ -147,7 +148,7 @@ class Journal:
     def first_step(self, at_ns: int, accounts: list[int], cpu_ns: int) -> None:
         """Note where the first step began and what had been booked until then."""
         self.recording.add(frames.encode_json("frst", {"at_ns": at_ns, "accounts": accounts}))
-        self._window_begin_ns = at_ns
+        self.first_step_ns = self._window_begin_ns = at_ns
         self._base = (at_ns, 0, -1, tuple(accounts), [0, 0, 0], cpu_ns, False)
         self._wall_ns = sum(accounts[:_PARTS])
 

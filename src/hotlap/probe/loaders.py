@@ -96,6 +96,16 @@ class Loaders:
         self._announced = False
         journal.status.append(self._write)
 
+    @property
+    def current(self) -> KnownLoader | None:
+        """The loader whose batch the training thread waits for."""
+        loading: KnownLoader | None = self._ledger.loading
+        return loading
+
+    @current.setter
+    def current(self, known: KnownLoader | None) -> None:
+        self._ledger.loading = known
+
     def attach(self, hub: Hub) -> None:
         """Subscribe to the loaders' sites."""
         hub.subscribe("loader_created", end=self.created)
@@ -184,6 +194,11 @@ class Loaders:
         for _, known in self._known.values():
             known.trains = known.evaluates = known.fresh = False
         self._journal.status.append(self._write)
+
+    def known(self, loader: Any) -> KnownLoader | None:
+        """Return what is known of a loader; None of one that was not seen."""
+        held = self._known.get(id(loader))
+        return None if held is None else held[1]
 
     def _of(self, loader: Any) -> KnownLoader:
         known = self._known.get(id(loader))

@@ -74,10 +74,10 @@ class Recorder:
 
     # -- sites ---------------------------------------------------------------------------------
 
-    def attach(self, hub: Hub, use_compiled: bool = True) -> None:
+    def attach(self, hub: Hub, withheld: str | None = None) -> None:
         """Subscribe all watchers; called once, when torch has been imported.
 
-        use_compiled: whether compiled hooks may stand in for the sites' wrappers.
+        withheld: why compiled hooks do not stand in for the sites' wrappers; None: they may.
         """
         optimizers = Optimizers(self.ledger, self.timeline)
         self.loaders.attach(hub)
@@ -86,8 +86,8 @@ class Recorder:
         self.touches.attach(hub)
         self.device.attach(hub)  # after the ledger's watchers, whose accounts it reads
         self.fetches.attach(hub)
-        self._hooks = compiled.facts(use_compiled)
-        if use_compiled:
+        self._hooks = compiled.facts(withheld)
+        if withheld is None:
             compiled.offer(hub, self, optimizers)
         self.recording.add(frames.encode_json("fact", self._hooks))
 
@@ -120,7 +120,7 @@ class Recorder:
                 "base_seed": info.seed - info.id,
                 "dataset": dataset,
             }
-        current = self.ledger.loading
+        current = self.loaders.current
         if current is None or not self.ledger.mine():
             return None
         return {
@@ -154,6 +154,17 @@ class Recorder:
 
     def _close_worker(self) -> None:
         self.fetches.flush()
+
+    @property
+    def worker_file(self) -> Path | None:
+        """The file of this process as a loader's worker; None while it is none."""
+        return None if self._worker is None else self._worker.path
+
+    def add(self, frame: bytes) -> None:
+        """Write a frame into the file of this process: a worker's, or a training process's."""
+        recording = self.recording if self._worker is None else self._worker
+        recording.add(frame)
+        recording.flush()
 
     # -- cumulative records ----------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ class Stretch:
     forward pass alone, so what follows the last such pass is not part of it.
     passes: forward passes without gradients; evals: with gradients, in evaluation mode;
     sloppy: with gradients, in training mode. epochs: first batches that loaders gave in it.
+    until_ns: once it has ended, the instant up to which it was evaluation; 0 where it was none.
     last_split: the split that the latest pass with gradients in evaluation mode did away with; it
     counts if just that pass led to a backward pass.
     """
@@ -52,6 +53,7 @@ class Stretch:
         "sloppy",
         "split",
         "trailing",
+        "until_ns",
     )
 
     def __init__(self, loader: Any = None, explicit: bool = False, trailing: bool = False) -> None:
@@ -67,6 +69,7 @@ class Stretch:
         self.sloppy = 0
         self.split: Split | None = None
         self.last_split: Split | None = None
+        self.until_ns: int | None = None
 
     def evaluated(self, trained: bool) -> bool:
         """Tell whether this was evaluation. trained: a backward pass ended it."""

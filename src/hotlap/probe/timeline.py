@@ -261,6 +261,14 @@ class Timeline(Standing):
         self.counts = Tally(3)
         self.epoch_first = False
 
+    def trains_in_evaluation(self, module: Any) -> bool:
+        """Tell whether a model has been trained while it was in evaluation mode."""
+        return id(module) in self._trains_in_eval
+
+    def may_have_begun(self) -> bool:
+        """Tell whether the first step may have begun, as far as is known before its end."""
+        return self._mark is not None
+
     def since_last_tick(self) -> list[int]:
         """Return the accounts since the last tick; an open stretch is closed.
 
@@ -313,6 +321,7 @@ class Timeline(Standing):
         self.ledger.accounts = self.main
         self.stretch = None
         if not stretch.evaluated(trained):
+            stretch.until_ns = 0
             self._book(stretch.accounts, Tally(WIDTH))
             self._count(stretch.counts, Tally(3))
             self.fetched.extend(stretch.fetched)
@@ -324,6 +333,7 @@ class Timeline(Standing):
             split = Split(stretch, now, by_loader=False)
         elif split.epoch_begins(stretch):
             self.epoch_first = True
+        stretch.until_ns = split.at_ns
         self._book_evaluation(split.accounts)
         if self.ticks == 0:
             self._mark = (split.at_ns, list(self.main)) if split.at_ns != now else None

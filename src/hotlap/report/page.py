@@ -8,8 +8,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
+
+from hotlap.report.readable import readable
 
 GUTTER: Final = 10
 """Columns of the labels."""
@@ -20,7 +23,7 @@ WIDEST: Final = 100
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _ASCII: Final = str.maketrans(
     {"█": "#", "▉": "#", "▊": "#", "▋": "#", "▌": "#", "▍": " ", "▎": " ", "▏": " "}
-    | {"µ": "u", "▸": ">", "…": "~"}
+    | {"µ": "u", "▸": ">", "…": "~", "\N{REPLACEMENT CHARACTER}": "?"}
 )
 
 
@@ -56,10 +59,20 @@ class Page:
         gap = " " * (self.width - left.cell_len - len(right))
         self.lines.append(Text.assemble(left, gap, (right, "dim")))
 
-    def words(self, label: str, sentence: str, style: str = "", mark: str = "") -> None:
-        """Write a sentence beside a label, wrapped, further lines below its beginning."""
+    def words(
+        self,
+        label: str,
+        sentence: str,
+        style: str = "",
+        mark: str = "",
+        most: int | None = None,
+    ) -> None:
+        """Write a sentence beside a label, wrapped, further lines below its beginning.
+
+        mark: what stands before its first line. most: lines after which it is cut off.
+        """
         room = self.width - GUTTER - len(mark)
-        for at, line in enumerate(textwrap.wrap(_hold_units(sentence), room) or [""]):
+        for at, line in enumerate(_wrapped(readable(sentence), room, most)):
             line = line.replace(_HELD, " ")
             self.lines.append(
                 Text.assemble(
@@ -69,10 +82,14 @@ class Page:
                 )
             )
 
-    def bars(self, label: str, rows: Sequence[Row]) -> None:
-        """Write rows of name, percentage, value and a bar; a whole fills what room is left."""
+    def bars(self, label: str, rows: Sequence[Row], falling: bool = False) -> None:
+        """Write rows of name, percentage, value and a bar; a whole fills what room is left.
+
+        falling: each bar begins where the one before it ended, as parts of one whole do.
+        """
         if not rows:
             return
+        before = 0.0
         names = max(len(row.name) for row in rows)
         percents = max(len(row.percent) for row in rows)
         values = max(len(row.value) for row in rows)
@@ -84,9 +101,11 @@ class Page:
                     f"{row.name:<{names}}  ",
                     (f"{row.percent:>{percents}}", "bold"),
                     f"  {row.value:>{values}}  ",
+                    (" " * min(room - 1, int(before * room)) if falling else ""),
                     (bar(row.share, room), row.style),
                 )
             )
+            before += row.share or 0.0
 
     def table(
         self, label: str, rows: Sequence[Sequence[str]], left: int = 0, gives: int = 0
@@ -96,6 +115,7 @@ class Page:
         left: how many columns are aligned to the left; the others are to the right.
         gives: the column whose cells lose their beginnings when the table is too wide.
         """
+        rows = [[readable(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         excess = sum(widths) + 2 * (len(widths) - 1) - (self.width - GUTTER)
         widths[gives] = max(8, widths[gives] - max(0, excess))
@@ -148,6 +168,31 @@ class Page:
 def ending(text: str, room: int) -> str:
     """Return a text whose beginning is left out where it is longer than the room."""
     return text if len(text) <= room else f"…{text[len(text) - room + 1 :]}"
+
+
+def fitting(text: str, room: int) -> str:
+    """Return a text whose end is left out where it takes more columns than the room."""
+    if cell_len(text) <= room:
+        return text
+    return f"{set_cell_size(text, room - 1).rstrip()}…"
+
+
+def _wrapped(sentence: str, room: int, most: int | None) -> list[str]:
+    """Return the lines of a sentence; the last of so many ends with dots where more would follow.
+
+    Characters that take two columns of a terminal are counted as two.
+    """
+    held = _hold_units(sentence)
+    if cell_len(held) == len(held):
+        lines = textwrap.wrap(held, room)
+    else:
+        lines = [
+            line.plain.rstrip()
+            for line in Text(held).wrap(Console(width=room), room, overflow="fold")
+        ]
+    if most is None or len(lines) <= most:
+        return lines or [""]
+    return [*lines[: most - 1], fitting(f"{lines[most - 1]} …", room)]
 
 
 def _hold_units(sentence: str) -> str:

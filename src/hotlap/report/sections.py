@@ -10,6 +10,7 @@ from typing import Final
 from rich.text import Text
 
 from hotlap.report.page import Page, Row
+from hotlap.report.readable import readable
 from hotlap.report.units import UNKNOWN, digits, duration, many, share, size, speed
 from hotlap.values.phase import STEP_PHASES, WORKER_SPLIT
 from hotlap.values.summary import (
@@ -76,7 +77,7 @@ SMALL: Final = 0.01
 
 def head(page: Page, summary: RunSummary) -> None:
     """Write the command and the name of the run."""
-    command = shlex.join(summary.command).replace("\n", " ")
+    command = readable(shlex.join(summary.command))
     page.ends(Text.assemble(("hotlap", "bold green"), "  ", (command, "bold")), summary.id)
 
 
@@ -96,10 +97,17 @@ def outcome(summary: RunSummary) -> str:
     return "ended well" if code == 0 else f"ended with exit code {code}"
 
 
-def phase_lines(page: Page, phases: dict[str, Part], small: float, more: Sequence[Row]) -> None:
+def phase_lines(
+    page: Page,
+    phases: dict[str, Part],
+    small: float,
+    more: Sequence[Row],
+    falling: bool = False,
+) -> None:
     """Write a bar for each part that is there, and the names of small ones in one line.
 
     small: share below which a part gets no bar. more: rows that follow the parts.
+    falling: each bar begins where the one before it ended.
     """
     rows, little = [], []
     for name, part in phases.items():
@@ -111,7 +119,7 @@ def phase_lines(page: Page, phases: dict[str, Part], small: float, more: Sequenc
         else:
             row = Row(called, part.share, share(part.share), duration(part.ns), STYLES[name])
             rows.append(row)
-    page.bars("", [*rows, *more])
+    page.bars("", [*rows, *more], falling)
     if little:
         each = " each" if len(little) > 1 else ""
         page.words("", f"under {share(small)}{each}: {', '.join(little)}", "dim")

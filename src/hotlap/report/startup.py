@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hotlap.report.chosen import shown_loaders
+from hotlap.report.finding_lines import beside, suspected_lines
 from hotlap.report.page import Page
 from hotlap.report.sections import (
     SMALL,
@@ -15,17 +17,23 @@ from hotlap.report.sections import (
     step_lines,
 )
 from hotlap.report.units import duration
+from hotlap.values.finding import Finding
 from hotlap.values.summary import RunSummary
 
 MOST_LINES: Final = 25
 
 
 class Detail(NamedTuple):
-    """How much is shown: share below which a phase gets no bar, GPUs, sentences that stand out."""
+    """How much is shown.
+
+    small: share below which a phase gets no bar. gpus: how many. sentences: what stands out.
+    suspected: causes.
+    """
 
     small: float
     gpus: int
     sentences: int
+    suspected: int = 2
 
 
 LESS_AND_LESS: Final = (
@@ -33,6 +41,8 @@ LESS_AND_LESS: Final = (
     Detail(0.05, 1, 2),
     Detail(0.05, 1, 1),
     Detail(0.10, 0, 1),
+    Detail(0.10, 0, 0),
+    Detail(0.10, 0, 0, 1),
 )
 """The first detail that fits into the lines is taken."""
 
@@ -43,6 +53,7 @@ def startup(
     colour: bool = False,
     unicode: bool = True,
     name: str | None = None,
+    suspected: Sequence[Finding] = (),
 ) -> str:
     """Return the start-up report as text that ends with a newline.
 
@@ -52,9 +63,10 @@ def startup(
         colour: with the escape sequences that terminals understand.
         unicode: with block characters; otherwise in ASCII.
         name: what the run is called on the command line; None takes its id.
+        suspected: causes that this one run suggests, ranked; at most two are shown.
     """
     for detail in LESS_AND_LESS:
-        page = _page(summary, width, name or summary.id, detail)
+        page = _page(summary, width, name or summary.id, detail, suspected)
         page.close_up(MOST_LINES)
         if len(page.lines) <= MOST_LINES:
             break
@@ -62,7 +74,9 @@ def startup(
     return page.render(colour, unicode)
 
 
-def _page(summary: RunSummary, width: int, name: str, detail: Detail) -> Page:
+def _page(
+    summary: RunSummary, width: int, name: str, detail: Detail, suspected: Sequence[Finding]
+) -> Page:
     page = Page(width)
     head(page, summary)
     page.blank()
@@ -79,7 +93,8 @@ def _page(summary: RunSummary, width: int, name: str, detail: Detail) -> Page:
         loader_lines(page, loader, count)
     machine_lines(page, summary.machine, detail.gpus)
     page.blank()
-    look_lines(page, summary.standing_out[: detail.sentences])
+    look_lines(page, beside(summary.standing_out, suspected)[: detail.sentences])
+    suspected_lines(page, suspected, detail.suspected, summary.command)
     page.blank()
     page.words("Next", "the whole run is reported at its end; to see it so far, or again:")
     page.words("", f"hotlap report {name}", "bold")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hotlap.report.chosen import shown_loaders
+from hotlap.report.finding_lines import beside, suspected_lines
 from hotlap.report.page import Page, Row
 from hotlap.report.sections import (
     NAMES,
@@ -21,11 +22,14 @@ from hotlap.report.sections import (
     step_lines,
 )
 from hotlap.report.units import digits, duration, many, share
+from hotlap.report.unmeasured import by_reason
+from hotlap.values.finding import Finding
 from hotlap.values.summary import ProcessSummary, RunSummary, TouchSummary
 
 MOST_CALLS: Final = 5
 MOST_RANKS: Final = 8
 MOST_LOADERS: Final = 4
+MOST_SUSPECTED: Final = 5
 SELDOM: Final = 0.1
 """Calls per step below which a count reads better."""
 
@@ -36,6 +40,7 @@ def whole(
     colour: bool = False,
     unicode: bool = True,
     name: str | None = None,
+    suspected: Sequence[Finding] = (),
 ) -> str:
     """Return the report of the whole run as text that ends with a newline.
 
@@ -45,6 +50,7 @@ def whole(
         colour: with the escape sequences that terminals understand.
         unicode: with block characters; otherwise in ASCII.
         name: what the run is called on the command line; None takes its id.
+        suspected: causes that this one run suggests, ranked.
     """
     page = Page(width)
     head(page, summary)
@@ -52,6 +58,9 @@ def whole(
     _run(page, summary)
     if summary.trainers and summary.absence is None:
         _training(page, summary, summary.trainers[0])
+        look_lines(page, beside(summary.standing_out, suspected))
+        page.blank()
+        suspected_lines(page, suspected, MOST_SUSPECTED, summary.command)
     if summary.absence is not None:
         page.blank()
         page.words("Nothing", f"No step was measured: {sentence(summary.absence)}")
@@ -93,7 +102,6 @@ def _training(page: Page, summary: RunSummary, first: ProcessSummary) -> None:
     _calls(page, first.touches)
     _trainers(page, summary.trainers)
     page.blank()
-    look_lines(page, summary.standing_out)
 
 
 def _calls(page: Page, touches: Sequence[TouchSummary]) -> None:
@@ -147,19 +155,11 @@ def _ends_of(trainers: Sequence[ProcessSummary]) -> list[ProcessSummary]:
     return ordered[: MOST_RANKS // 2] + ordered[-MOST_RANKS // 2 :]
 
 
-def _by_reason(not_measured: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return what was not measured, grouped by its reason, in the order of first mention."""
-    grouped: dict[str, list[str]] = {}
-    for what, because in not_measured:
-        grouped.setdefault(because, []).append(what)
-    return grouped
-
-
 def _missing(page: Page, summary: RunSummary) -> None:
     page.blank()
     if summary.not_measured:
         page.words("Missing", "Not measured, because", "dim")
-    for because, things in _by_reason(summary.not_measured).items():
+    for because, things in by_reason(summary.not_measured).items():
         named = ", ".join(NAMES.get(what, what) for what in things)
         page.words("", f"{named}: {because}", "dim", "- ")
     page.blank()

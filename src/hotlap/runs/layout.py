@@ -13,6 +13,7 @@ PROCESSES: Final = "proc"
 PROCESS_FILE: Final = "self.rec"
 WORKER_PREFIX: Final = "worker-"
 SUFFIX: Final = ".rec"
+PROFILE_FILE: Final = "profile.rec"
 MACHINE_FILE: Final = "machine.rec"
 
 
@@ -36,3 +37,11 @@ def worker_file(folder: Path, dataset: str, worker: int) -> Path:
 def plain(name: str) -> str:
     """Return ``name`` reduced to letters, digits and underscores, at most 48 of them."""
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name)[:48] or "_"
+
+
+def agreement_file(run: Path, launcher: int, what: str) -> Path:
+    """Return the file in which rank 0 says when something ends, to the ranks beside it.
+
+    launcher: process id of what started the ranks.
+    """
+    return run / f"agreed-{launcher}-{plain(what)}"

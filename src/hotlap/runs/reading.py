@@ -23,7 +23,9 @@ from hotlap.runs.fitting import (
     window_of,
     words,
 )
+from hotlap.runs.profiles import Tables, operators_of
 from hotlap.runs.store import read_manifest
+from hotlap.runs.window_results import Measured, measured_of, with_splits
 from hotlap.values.phase import ACCOUNTS, RULES
 from hotlap.values.record import (
     DevicePhase,
@@ -36,6 +38,7 @@ from hotlap.values.record import (
     Touch,
     Window,
 )
+from hotlap.values.trial import OperatorEntry
 
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
 
@@ -131,6 +134,10 @@ class _Draft:
         self.touches: list[Touch] = []
         self.device: list[DevicePhase] = []
         self.faults: list[Fault] = []
+        self.results: list[Measured] = []
+        self.settings: dict[str, Any] = {}
+        self.tables = Tables()
+        self.operators: tuple[OperatorEntry, ...] = ()
 
     def take(self, frame: frames.Frame) -> None:
         """Take in one frame; an unknown tag is skipped."""
@@ -165,18 +172,52 @@ class _Draft:
                 self.touches = [touch_of(one) for one in value]
             case "devc":
                 self.device = [fitted(DevicePhase, one) for one in value]
+            case "prof" | "gcol" | "smpl":
+                self.tables.take(frame.tag, value)
+            case "oper":
+                self.operators = operators_of(value)
+            case "winr":
+                self.results.append(measured_of(value))
+            case "sett":
+                _take_proofs(self.settings, need(value, dict[str, dict[str, Any]], "sett"))
             case "falt":
                 self.faults.append(fitted(Fault, value))
 
 
+def _take_proofs(settings: dict[str, Any], proofs: dict[str, dict[str, Any]]) -> None:
+    """Take in what one process says of the changes; one that acted in a worker has acted."""
+    for name, proof in proofs.items():
+        if proof.get("acted") or not settings.get(name, {}).get("acted"):
+            settings[name] = proof
+
+
 _KNOWN: Final = frozenset(
-    ("helo", "fact", "frst", "bye.", "stat", "wind", "load", "ftch", "tuch", "devc", "falt")
+    (
+        "helo",
+        "fact",
+        "frst",
+        "bye.",
+        "stat",
+        "wind",
+        "load",
+        "ftch",
+        "tuch",
+        "devc",
+        "falt",
+        "prof",
+        "gcol",
+        "smpl",
+        "oper",
+        "winr",
+        "sett",
+    )
 )
 
 
 def _process(folder: Path, damage: list[str]) -> Process | None:
     draft = _Draft()
-    files = [folder / layout.PROCESS_FILE, *sorted(folder.glob(f"{layout.WORKER_PREFIX}*"))]
+    own = [folder / layout.PROCESS_FILE, folder / layout.PROFILE_FILE]
+    files = [*own, *sorted(folder.glob(f"{layout.WORKER_PREFIX}*"))]
     for path in files:
         for frame in _frames(path, damage):
             try:
@@ -220,6 +261,13 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
         facts={**facts, **draft.counts},
+        windows_measured=with_splits(draft.results, draft.fetches),
+        settings_proof=draft.settings,
+        profile=draft.tables.profile(first.get("at_ns"), bye.get("end_ns")),
+        operators=draft.operators,
+        profile_facts=draft.tables.profile_facts(),
+        collector=draft.tables.collector(),
+        sample_clock=draft.tables.sample_clock(),
     )
 
 

@@ -23,6 +23,7 @@ SITES: Final[tuple[str, ...]] = (
     "module_mode",
     "optimizer_step",
     "pickler",
+    "sample_fetch",
     "streams",
     "tensor_copy",
     "tensor_read",

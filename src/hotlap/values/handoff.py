@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 VARIABLE: Final = "HOTLAP_HANDOFF"
 """The only environment variable of our own: the path of the handoff file."""
@@ -23,6 +23,7 @@ class Handoff:
     faults: sites whose hook is made to raise (fault injection; empty in real use).
     disabled: sites that are not installed.
     compiled: False: hooks in Python only, also where compiled ones are there.
+    trial: what a trial does, the JSON form of ``values.trial.TrialPlan``; None in a plain run.
     """
 
     run_dir: str
@@ -32,6 +33,7 @@ class Handoff:
     faults: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
     compiled: bool = True
+    trial: dict[str, Any] | None = None
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -52,4 +54,5 @@ class Handoff:
             faults=tuple(raw.get("faults", ())),
             disabled=tuple(raw.get("disabled", ())),
             compiled=raw.get("compiled", True),
+            trial=raw.get("trial"),
         )

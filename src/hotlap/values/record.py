@@ -7,7 +7,10 @@ processes of one host share. ``None`` means that the value was not measured.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hotlap.values.trial import OperatorEntry, ProfileEntry, WindowResult
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,22 @@ class Process:
     device_phases: tuple[DevicePhase, ...] = ()
     faults: tuple[Fault, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+    windows_measured: tuple[WindowResult, ...] = ()
+    """What the windows of a trial measured, in their order."""
+    settings_proof: dict[str, Any] = field(default_factory=dict)
+    """By the name of a setting that a trial tried: value, acted, proof in words."""
+    profile: tuple[ProfileEntry, ...] = ()
+    """Sampled stacks of this process and its loaders' workers, in trials that take them."""
+    profile_facts: dict[str, Any] = field(default_factory=dict)
+    """By role: processes, looks, hz, lasted_ns, cost_ns (CPU time of the samplers), late, late_ns
+    (looks that had to wait, and for how long). ``files``: the user's modules, entry script first.
+    """
+    operators: tuple[OperatorEntry, ...] = ()
+    """torch's operators by the user's line, from a window under torch's profiler."""
+    collector: dict[str, Any] = field(default_factory=dict)
+    """ns, collections, longest_ns, by_generation, by_phase; the same of workers in ``workers``."""
+    sample_clock: dict[str, Any] = field(default_factory=dict)
+    """count, total_ns, slowest_ns, together, histogram (``stats.histogram``) of single samples."""
 
 
 @dataclass(frozen=True)

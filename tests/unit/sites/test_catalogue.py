@@ -13,7 +13,7 @@ from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
 FOLDER = Path(catalogue.__file__).parent
-NO_SITES = {"__init__", "around", "catalogue", "entries", "hub", "patches"}
+NO_SITES = {"__init__", "around", "catalogue", "entries", "hub", "patches", "steering"}
 
 
 def test_every_site_is_in_the_catalogue_once_and_sorted() -> None:

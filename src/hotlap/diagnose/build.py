@@ -1,0 +1,129 @@
+"""Making a finding: one way to turn a region and its remedy into the value that reports show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hotlap.diagnose import predict
+from hotlap.diagnose.costs import Cost
+from hotlap.diagnose.regions import Region
+from hotlap.diagnose.say import location
+from hotlap.diagnose.shares import floor_of
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Bounds, Evidence, Finding, Location, Remedy
+from hotlap.values.record import Place
+
+LEAST_SHARE = 0.05
+"""Below this share of the run nothing is a cause worth a finding, however quiet the machine."""
+_NOISIEST = 0.12
+"""Above this share a cause is named, however noisy the machine: what is noisy are the times of
+steps, while shares of one and the same run hold."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who says it: the constants at the top of a rule's file."""
+
+    code: str
+    name: str
+    scope: str = "step"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a rule says about a region.
+
+    share: bounds of the recoverable share. first: the place to name first, if it is not the
+    region's hot line. specific: False for what no rule knows by name.
+    """
+
+    phase: str
+    share: Bounds
+    remedy: Remedy
+    say: str
+    first: Place | None = None
+    evidence: tuple[Evidence, ...] = ()
+    status: str = "suspected"
+    specific: bool = True
+
+
+def worth(facts: Facts, share: float | None) -> bool:
+    """Tell whether a share of the run stands above what is noise or not worth a change."""
+    return share is not None and share >= least_share(facts)
+
+
+def least_share(facts: Facts) -> float:
+    """Return the share of the run that a cause must have to be named here and now."""
+    return max(LEAST_SHARE, min(_NOISIEST, 1.5 * floor_of(facts)))
+
+
+def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Finding:
+    """Return the finding of ``rule`` about ``region``.
+
+    region: None for what has a place but no lines in the profile.
+    """
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        phase=claim.phase,
+        scope=rule.scope,
+        status=claim.status,
+        recoverable_share=claim.share,
+        predicted_speedup=predict.speedup(facts, claim.share),
+        locations=_locations(region, claim.first),
+        evidence=(*_measured(region), *claim.evidence),
+        remedy=claim.remedy,
+        say=claim.say,
+        covers=region.keys if region is not None else frozenset(),
+        specific=claim.specific,
+    )
+
+
+def _locations(region: Region | None, first: Place | None) -> tuple[Location, ...]:
+    found: dict[tuple[str, int], Location] = {}
+
+    def add(place: Place, share: float | None) -> None:
+        found.setdefault((place.file, place.line), location(place, share))
+
+    if first is not None:
+        add(first, None)
+    if region is not None:
+        add(region.hot, region.hot_share)
+        whole = sum(one.ns for one in region.costs)
+        for cost in region.costs[:3]:
+            if cost.ns >= 0.1 * whole:
+                add(cost.place, cost.ns / whole)
+    return tuple(found.values())
+
+
+def _measured(region: Region | None) -> tuple[Evidence, ...]:
+    if region is None:
+        return ()
+    rows = [Evidence("share of the run", round(region.share, 3), "share")]
+    for name in ("working", "blocked", "runqueue"):
+        part = region.state_share(name)
+        if part is not None:
+            rows.append(Evidence(name, round(part, 3), "share of that time"))
+    rows.append(Evidence("samples", sum(one.samples for one in region.costs), "stacks"))
+    return tuple(rows)
+
+
+def state_of(region: Region) -> str:
+    """Return what the thread mostly did in a region: working, blocked, runqueue or unknown."""
+    parts = {name: region.state_share(name) for name in ("working", "blocked", "runqueue")}
+    known = {name: share for name, share in parts.items() if share is not None}
+    return max(known, key=lambda name: known[name]) if known else "unknown"
+
+
+def growing(costs: tuple[Cost, ...]) -> float | None:
+    """Return how much more of the time a region takes late than early; None with few samples."""
+    rows = [one.over_time for one in costs if one.over_time]
+    length = max((len(row) for row in rows), default=0)
+    summed = [sum(row[i] for row in rows if i < len(row)) for i in range(length)]
+    filled = [i for i, count in enumerate(summed) if count]
+    if not filled or sum(summed) < 40:
+        return None
+    summed = summed[: filled[-1] + 1]
+    third = max(1, len(summed) // 3)
+    early, late = sum(summed[:third]) / third, sum(summed[-third:]) / third
+    return late / max(early, 0.5)

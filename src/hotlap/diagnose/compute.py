@@ -1,0 +1,52 @@
+"""The model's side of a step: which lines are the model's arithmetic, which are beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hotlap.diagnose.costs import Cost
+from hotlap.diagnose.operators import operators_at
+from hotlap.diagnose.say import line_of
+from hotlap.diagnose.shares import trainer_of
+from hotlap.diagnose.work import kind_of
+from hotlap.values.facts import Facts
+
+MODEL_PHASES = ("forward", "backward", "optimizer")
+_TORCH_CALL = re.compile(
+    r"\b(torch|F|nn|functional)\.\w|\bself\.\w+\(|@|\bcriterion\(|\bmodel\(|\bloss\w*\("
+)
+_TORCH_LEAF = ("torch.nn.", "torch.optim", "torch.autograd", "torch.functional", "torch._tensor")
+
+
+def step_ns_at(facts: Facts, costs: Sequence[Cost]) -> float | None:
+    """Return nanoseconds per step that these lines cost; None where no step was counted."""
+    trainer = trainer_of(facts)
+    if trainer is None or not trainer.step.steps:
+        return None
+    return sum(one.own_ns for one in costs) / trainer.step.steps
+
+
+def is_models_own(facts: Facts, cost: Cost) -> bool:
+    """Tell whether a line is the model's own arithmetic, which nobody would call a waste.
+
+    Known by its operators where they were profiled, else by torch's functions in the stack.
+    """
+    if cost.state == "blocked":
+        return False
+    kind = kind_of(cost)
+    operators = operators_at(facts, [cost.key])
+    if operators is not None:
+        return operators.heavy_share >= 0.3
+    inside = sum(ns for leaf, ns in cost.leaves if leaf.startswith(_TORCH_LEAF))
+    if inside >= 0.5 * sum(ns for _, ns in cost.leaves) > 0:
+        return True
+    line = line_of(facts, cost.place)
+    text = cost.expression or (line.text if line else "")
+    return kind is None and bool(_TORCH_CALL.search(text))
+
+
+def in_loop(facts: Facts, cost: Cost) -> int | None:
+    """Return the line of the innermost loop around a line within its function, or None."""
+    line = line_of(facts, cost.place)
+    return line.loops[-1] if line and line.loops else None

@@ -1,0 +1,111 @@
+"""The input of a training, seen as one pipeline: what its waits are made of, what caps a gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hotlap.diagnose.build import state_of
+from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.regions import Region, select
+from hotlap.diagnose.shares import run_share, step_share, training_loader
+from hotlap.stats.knee import knee
+from hotlap.values.facts import Facts, WorkerPoint
+from hotlap.values.summary import LoaderSummary
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is known about waiting for data.
+
+    wait: share of the run spent waiting for batches. region: lines that prepare samples.
+    collate: lines that put batches together. sampler: lines of the training process itself
+    (indices, unpacking) while it waits and has workers. split: shares of a batch's preparation.
+    """
+
+    wait: float
+    region: Region | None
+    collate: Region | None
+    sampler: Region | None
+    loader: LoaderSummary | None
+
+    @property
+    def workers(self) -> int:
+        """Return the number of workers of the training loader; 0 where there is no loader."""
+        return self.loader.workers if self.loader else 0
+
+    def split(self, name: str) -> float | None:
+        """Return the share of a batch's preparation: blocked, cpu, runqueue, collate or ipc."""
+        part = self.loader.split.get(name) if self.loader else None
+        return part.share if part is not None else None
+
+    @property
+    def state(self) -> str:
+        """Return what preparing samples mostly is: working, blocked, runqueue or unknown.
+
+        By sampled stacks where there are some, else by the kernel's split of whole batches.
+        """
+        if self.region is not None:
+            return state_of(self.region)
+        shares = {
+            "working": self.split("cpu"),
+            "blocked": self.split("blocked"),
+            "runqueue": self.split("runqueue"),
+        }
+        known = {name: share for name, share in shares.items() if share is not None}
+        return max(known, key=lambda name: known[name]) if known else "unknown"
+
+
+def input_of(facts: Facts) -> Input | None:
+    """Return what is known about waiting for data; None where no step was seen."""
+    wait = step_share(facts, "data_wait")
+    if wait is None:
+        return None
+    costs = costs_of(facts)
+    loader = training_loader(facts)
+    workers = loader.workers if loader else 0
+
+    def preparing(one: Cost) -> bool:
+        return one.phase == "data_wait" and (one.role == "worker" or not workers)
+
+    return Input(
+        wait=wait,
+        region=select(costs, lambda one: preparing(one) and not in_collate(one)),
+        collate=select(costs, lambda one: preparing(one) and in_collate(one)),
+        sampler=select(
+            costs, lambda one: one.phase == "data_wait" and one.role == "trainer" and bool(workers)
+        ),
+        loader=loader,
+    )
+
+
+def in_collate(cost: Cost) -> bool:
+    """Tell whether a line runs inside the collate function."""
+    if cost.part == "collate":
+        return True
+    names = [cost.place.function, *(one.function for one in cost.callers)]
+    if any("collate" in name.rsplit(".", 1)[-1].lower() for name in names):
+        return True
+    leaves = sum(ns for leaf, ns in cost.leaves if "_utils.collate" in leaf)
+    return leaves >= 0.5 * sum(ns for _, ns in cost.leaves) > 0
+
+
+def best_point(facts: Facts) -> WorkerPoint | None:
+    """Return the knee of the worker curve: the fewest workers within 5 % of the best rate."""
+    best = knee([(point.workers, point.per_s) for point in facts.curve])
+    return next((point for point in facts.curve if point.workers == best), None)
+
+
+def point_at(facts: Facts, workers: int) -> WorkerPoint | None:
+    """Return the point of the worker curve at so many workers."""
+    return next((point for point in facts.curve if point.workers == workers), None)
+
+
+def present_rate(facts: Facts) -> float | None:
+    """Return the samples per second that the training reaches as it stands."""
+    trainer = facts.run.trainers[0] if facts.run.trainers else None
+    return trainer.step.samples_per_s if trainer else None
+
+
+def epoch_edge_share(facts: Facts) -> float:
+    """Return the share of the run between the epochs; 0 where none was seen."""
+    return run_share(facts, "epoch_edge") or 0.0

@@ -1,0 +1,52 @@
+"""What the run would gain if a cause were gone, with bounds.
+
+A cause that costs a share ``s`` of the run's wall time and is taken away to between ``least`` and
+``most`` of it leaves ``1 - s * removed`` of the run (Amdahl, AFIPS 1967). A cause in the input is
+capped by the next ceiling: a step is never shorter than what the model needs (DS-Analyzer,
+Mohan et al., VLDB 2021: speed = min of fetch, prepare and compute). The bounds are widened by the
+noise floor, since a measurement of the gain would be.
+"""
+
+from __future__ import annotations
+
+from hotlap.diagnose.shares import floor_of
+from hotlap.values.facts import Facts, WhatIf
+from hotlap.values.finding import Bounds
+
+_WIDEST = 0.10
+"""On a noisier machine the interval of a comparison is narrowed by repeating it."""
+
+
+def recoverable(share: float, least: float = 0.7, most: float = 1.0) -> Bounds:
+    """Return bounds of the recoverable share. least, most: parts (0-1) of it that go away."""
+    return Bounds(max(0.0, share * least), min(0.99, share * most))
+
+
+def speedup(facts: Facts, share: Bounds) -> Bounds:
+    """Return bounds of the run's speed-up for a recoverable share, the noise floor included."""
+    if share.low is None or share.high is None:
+        return Bounds(None, None)
+    floor = min(_WIDEST, floor_of(facts)) / 2
+    low = 1.0 / (1.0 - min(0.99, share.low)) * (1.0 - floor)
+    high = 1.0 / (1.0 - min(0.99, share.high)) * (1.0 + floor)
+    return Bounds(max(1.0, low), max(1.0, high))
+
+
+def by_what_if(what_if: WhatIf, steps_share: float) -> Bounds:
+    """Return the recoverable share that an experiment on the steps has shown.
+
+    steps_share: share of the steps in the whole (0-1); a ratio r of the steps recovers
+    ``steps_share * (1 - 1 / r)``.
+    """
+    low = steps_share * (1.0 - 1.0 / max(1.0, what_if.low))
+    high = steps_share * (1.0 - 1.0 / max(1.0, what_if.high))
+    return Bounds(low, high)
+
+
+def together(facts: Facts, shares: list[Bounds]) -> Bounds:
+    """Return the speed-up if all causes were gone; exclusive shares add up."""
+    if not shares:
+        return Bounds(None, None)
+    low = sum(one.low or 0.0 for one in shares)
+    high = sum(one.high or 0.0 for one in shares)
+    return speedup(facts, Bounds(min(0.97, low), min(0.98, high)))

@@ -1,0 +1,62 @@
+"""# HL701 checkpoints: the model is saved too often for what it costs
+
+**What.** Saving stops the training; on a small model or at a short interval the saves dominate.
+
+**How it is measured.** Wall time inside saves, exclusive of the steps, and the number of saves.
+
+**When it is wrong.** Where a crash is likely and work is dear, an interval is a choice: the
+finding says its price.
+
+**What to do.** Save every n minutes rather than every n steps, only what is needed, in the
+background.
+"""
+
+from __future__ import annotations
+
+from hotlap.diagnose import predict
+from hotlap.diagnose.build import Claim, Rule, finding, worth
+from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.regions import select
+from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.shares import run_share, steps_of, trainer_of
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
+
+CODE = "HL701"
+NAME = "checkpoints"
+
+
+def check(facts: Facts) -> Finding | Clear | Unknown:
+    """Judge the time spent saving."""
+    share = run_share(facts, "checkpoint")
+    if share is None:
+        return Unknown("run phases were not measured")
+    if not worth(facts, share):
+        return Clear("checkpoints take little time")
+    region = select(costs_of(facts), lambda one: one.phase == "checkpoint")
+    trainer = trainer_of(facts)
+    saves = [one for one in trainer.touches if one.family == "checkpoint"] if trainer else []
+    count = sum(one.count for one in saves)
+    place = next((one.place for one in saves if one.place is not None), None)
+    steps = steps_of(facts)
+    each = f" ({count} times in {steps} steps)" if count and steps else ""
+    named = place or (region.hot if region else None)
+    where = f" at {at(named)}" if named else ""
+    quoted = f": {text_of(facts, region.top)}" if region else ""
+    return finding(
+        facts,
+        Rule(CODE, NAME, scope="run"),
+        region,
+        Claim(
+            phase="checkpoint",
+            share=predict.recoverable(share, least=0.75),
+            first=named,
+            remedy=Remedy("code", (), "how much work a crash can cost"),
+            say=(
+                f"{percent(share)} of the time goes into saving checkpoints{where}{each}{quoted}. "
+                "Save "
+                f"less often (every n minutes), or in the background."
+            ),
+            evidence=(Evidence("saves", count or None, "in the trial"),),
+        ),
+    )

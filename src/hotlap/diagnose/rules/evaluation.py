@@ -1,0 +1,67 @@
+"""# HL702 evaluation: validation takes a large part of the run
+
+**What.** The model is evaluated very often, or on very much data, compared with the training
+between.
+
+**How it is measured.** Wall time in evaluation, exclusive of the steps, by sampled stacks.
+
+**When it is wrong.** A few long evaluations at the end of a short trial look larger than they are
+in a long run.
+
+**What to do.** Evaluate every n steps more, on a fixed part of the data, with larger batches,
+under `torch.inference_mode()`.
+"""
+
+from __future__ import annotations
+
+from hotlap.diagnose.build import Claim, Rule, finding
+from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.regions import region_of, select
+from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.work import kind_of
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
+
+CODE = "HL702"
+NAME = "evaluation"
+_MUCH = 0.20
+"""A share that nobody plans for: one pass in five of all the time."""
+
+
+def check(facts: Facts) -> Finding | Clear | Unknown:
+    """Judge the share of evaluation."""
+    share = run_share(facts, "evaluation")
+    if share is None:
+        return Unknown("run phases were not measured")
+    if share < _MUCH:
+        return Clear(f"evaluation takes {percent(share)} of the time")
+    costs = costs_of(facts)
+    region = select(costs, lambda one: one.phase == "evaluation")
+    waiting = region_of(
+        [one for one in region.costs if kind_of(one) is not None] if region else [], costs
+    )
+    what = ""
+    if waiting is not None and waiting.share > 0.5 * share:
+        kind = kind_of(waiting.top)
+        what = f", most of it in {kind.noun}" if kind else ""
+    where = ""
+    if region is not None:
+        where = f" (entered at {at(region.entry)}, mostly {text_of(facts, region.top)})"
+    return finding(
+        facts,
+        Rule(CODE, NAME, scope="run"),
+        region,
+        Claim(
+            phase="evaluation",
+            share=Bounds(0.6 * share, 0.98 * share),
+            first=region.entry if region else None,
+            remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
+            say=(
+                f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. "
+                "Evaluate "
+                f"less often or on fewer batches: training stands still meanwhile."
+            ),
+            evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
+        ),
+    )

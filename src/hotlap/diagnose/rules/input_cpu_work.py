@@ -1,0 +1,115 @@
+"""# HL101 input-cpu-work: preparing samples costs more processor time than the model needs
+
+**What.** The training waits for data, and while it waits the loader computes: it decodes, parses,
+transforms. The line named is the one that takes most of that time.
+
+**How it is measured.** The wait is the exclusive `data_wait` of the steps. What it consists of is
+taken from sampled stacks of the thread that prepares batches (a worker, or at 0 workers the
+training thread itself), with the kernel's own split into working, blocked and waiting for a core.
+
+**When it is wrong.** Where the same work is done once ahead of the training by intent (a cache
+that fills in the first epoch) the first minutes show it and the rest does not: look at the second
+epoch.
+
+**What to do.** Do the work once, ahead of the training; or make it cheaper; or spread it over
+workers where cores are free. The bounds say what the run gains when 70 to 100 % of the line's cost
+go away; they end where the model alone would be the limit.
+"""
+
+from __future__ import annotations
+
+from hotlap.diagnose import predict
+from hotlap.diagnose.build import Claim, Rule, finding, worth
+from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.input import Input, best_point, input_of
+from hotlap.diagnose.regions import Region, region_of
+from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.work import kind_of
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
+
+CODE = "HL101"
+NAME = "input-cpu-work"
+
+
+def check(facts: Facts) -> Finding | Clear | Unknown:
+    """Judge the work of preparing samples."""
+    data = input_of(facts)
+    if data is None:
+        return Unknown("no step was seen")
+    if not worth(facts, data.wait):
+        return Clear("the training hardly waits for data")
+    if data.state not in ("working", "runqueue"):
+        return Clear("preparing samples is mostly blocked, not computing")
+    if data.region is None:
+        return _without_lines(facts, data)
+    region = _concentrated(facts, data.region)
+    if not worth(facts, region.share):
+        return Clear("no single part of preparing samples stands out")
+    return _found(facts, data, region)
+
+
+def _without_lines(facts: Facts, data: Input) -> Finding | Unknown:
+    """Say what one run without a profile can say: by the split of whole batches."""
+    computing = data.split("cpu")
+    if data.loader is None or computing is None:
+        return Unknown("no stack of the code that prepares samples was seen")
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        None,
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(data.wait, least=0.5),
+            first=data.loader.place,
+            remedy=Remedy("code", ("loader_workers",), "nothing, if the samples stay the same"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, while its "
+                f"loader computes ({data.workers} workers, on a core for {percent(computing)} of "
+                f"a batch's time). Make preparing samples cheaper, or share it out."
+            ),
+        ),
+    )
+
+
+def _concentrated(facts: Facts, region: Region) -> Region:
+    """Return the part of the region below its hot line, if that is most of it."""
+    inside = [
+        cost for cost in region.costs if cost.place == region.hot or region.hot in cost.callers
+    ]
+    return region_of(inside, costs_of(facts)) or region
+
+
+def _found(facts: Facts, data: Input, region: Region) -> Finding:
+    kind = kind_of(region.top)
+    what = kind.noun if kind else "computing in Python"
+    advice = kind.advice if kind else "do it once ahead of the training, or make it cheaper"
+    where = (
+        f"in {data.workers} worker processes" if data.workers else "in the training process itself"
+    )
+    best = best_point(facts)
+    more = ""
+    knobs: tuple[str, ...] = ()
+    if best is not None and best.workers > data.workers:
+        more = f"; {best.workers} workers would share the work (num_workers is {data.workers})"
+        knobs = ("loader_workers",)
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        region,
+        Claim(
+            phase="data_wait",
+            share=predict.recoverable(min(region.share, data.wait)),
+            remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
+            say=(
+                f"The training waits for data for {percent(data.wait)} of its time, and "
+                f"{percent(region.share)} of it goes into {what}: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}, done for each sample {where}. "
+                f"To mend it, {advice}{more}."
+            ),
+            evidence=(
+                Evidence("waiting for data", round(data.wait, 3), "share of the run"),
+                Evidence("workers", data.workers, "processes"),
+            ),
+        ),
+    )

@@ -1,0 +1,59 @@
+"""# HL109 input-sampler: choosing the indices is slow
+
+**What.** The sampler (the order of samples) is computed in the training process, at the start of
+every epoch or for each batch, and the training stands still meanwhile.
+
+**How it is measured.** Sampled stacks of the training thread between epochs and while it waits for
+batches, in code that is called by the loader's sampler.
+
+**When it is wrong.** A sampler that is slow once, before the first step, belongs to start-up.
+
+**What to do.** Compute weights or order once, with array operations, or in a library sampler.
+"""
+
+from __future__ import annotations
+
+from hotlap.diagnose import predict
+from hotlap.diagnose.build import Claim, Rule, finding, worth
+from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.regions import select
+from hotlap.diagnose.say import at, percent, text_of
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Clear, Finding, Remedy, Unknown
+
+CODE = "HL109"
+NAME = "input-sampler"
+_PHASES = ("data_wait", "epoch_edge", "evaluation")
+
+
+def check(facts: Facts) -> Finding | Clear | Unknown:
+    """Judge the code that chooses indices."""
+    region = select(costs_of(facts), _samples)
+    if region is None or not worth(facts, region.share):
+        return Clear("choosing indices takes little time")
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        region,
+        Claim(
+            phase=region.top.phase,
+            share=predict.recoverable(region.share, least=0.75),
+            remedy=Remedy("code", (), "nothing, if the order stays the same"),
+            say=(
+                f"{percent(region.share)} of the time goes into the sampler, which chooses the "
+                "order "
+                f"of samples in the training process: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}. Compute it once, with array operations, not per epoch or index."
+            ),
+        ),
+    )
+
+
+def _samples(cost: Cost) -> bool:
+    if cost.role != "trainer" or cost.phase not in _PHASES:
+        return False
+    frames = [cost.place, *cost.callers]
+    names = [one.function.split(".") for one in frames]
+    return any("sampler" in name[0].lower() and name[-1] != "__init__" for name in names) or any(
+        ".sampler." in leaf for leaf, _ in cost.leaves[:1]
+    )

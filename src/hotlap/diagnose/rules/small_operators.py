@@ -1,0 +1,134 @@
+"""# HL304 small-operators: a Python loop calls many small operators
+
+**What.** A loop over time steps, samples, heads or layers calls operators that are each so small
+that calling them costs more than their arithmetic; the backward pass repeats every one of them.
+
+**How it is measured.** Sampled stacks give the loop's share; torch.profiler gives the number of
+operators per step below its lines and their mean time. The backward pass is counted in proportion.
+
+**When it is wrong.** Loops over a few large layers: their operators are long, and the rule is
+silent.
+
+**What to do.** Do the whole dimension at once: a batched operator, a fused layer (`nn.LSTM`,
+scaled_dot_product_attention), or `torch.compile`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hotlap.diagnose import predict
+from hotlap.diagnose.build import Claim, Rule, finding, worth
+from hotlap.diagnose.compute import in_loop
+from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.operators import all_operators, operators_at
+from hotlap.diagnose.regions import region_of
+from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.shares import step_share
+from hotlap.diagnose.step_lines import below_step, step_line, training_function
+from hotlap.values.facts import Facts
+from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
+from hotlap.values.record import Place
+
+CODE = "HL304"
+NAME = "small-operators"
+_MANY = 30
+_SMALL_NS = 60_000
+_PHASES = ("forward", "other")
+
+
+def check(facts: Facts) -> Finding | Clear | Unknown:
+    """Judge loops of operators in the training step."""
+    loops = _loops(facts)
+    if not loops:
+        return Clear("no loop in the step takes long")
+    if not all_operators(facts):
+        return Unknown("operators were not profiled")
+    for costs in sorted(loops.values(), key=lambda group: -sum(one.share for one in group)):
+        found = _judged(facts, costs)
+        if found is not None:
+            return found
+    return Clear("the loops in the step call few or large operators")
+
+
+def _loops(facts: Facts) -> dict[tuple[str, int], list[Cost]]:
+    """Return the costs of the step that lie in a loop, or in a function called from one."""
+    costs = costs_of(facts)
+    training = training_function(costs)
+    groups: dict[tuple[str, int], list[Cost]] = defaultdict(list)
+    for cost in costs:
+        if cost.phase in _PHASES and cost.role == "trainer":
+            key = _loop_around(facts, cost, training)
+            if key is not None:
+                groups[key].append(cost)
+    return groups
+
+
+def _loop_around(
+    facts: Facts, cost: Cost, training: tuple[str, str] | None
+) -> tuple[str, int] | None:
+    """Return the innermost loop around a cost, other than the training loop itself.
+
+    In the training loop's own function only loops within loops count: a step is one turn of an
+    outer one.
+    """
+    for place in below_step(cost, training):
+        line = facts.source.get(f"{place.file}:{place.line}")
+        if line is not None and line.loops:
+            return place.file, line.loops[-1]
+    place = step_line(cost, training)
+    line = facts.source.get(f"{place.file}:{place.line}")
+    step_loops = _step_loops(facts, training)
+    inner = [one for one in line.loops if one not in step_loops] if line is not None else []
+    return (place.file, inner[-1]) if inner and step_loops else None
+
+
+def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ...]:
+    """Return the loops around the optimizer's step: epochs and steps."""
+    for cost in costs_of(facts):
+        if cost.phase == "optimizer" and (cost.place.file, cost.place.function) == training:
+            line = facts.source.get(cost.key)
+            if line is not None:
+                return line.loops
+    return ()
+
+
+def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
+    region = region_of(costs, costs_of(facts))
+    operators = operators_at(facts, {one.key for one in costs})
+    if region is None or operators is None:
+        return None
+    if operators.calls < _MANY or operators.mean_ns > _SMALL_NS:
+        return None
+    forward = step_share(facts, "forward") or 0.0
+    backward = step_share(facts, "backward") or 0.0
+    part = min(1.0, region.share / forward) if forward else 0.0
+    share = region.share + (part * backward if region.top.phase == "forward" else 0.0)
+    if not worth(facts, share):
+        return None
+    place = region.top.place
+    loop = Place(place.file, in_loop(facts, region.top) or place.line, place.function)
+    return finding(
+        facts,
+        Rule(CODE, NAME),
+        region,
+        Claim(
+            phase=region.top.phase,
+            share=predict.recoverable(share, least=0.5, most=0.95),
+            remedy=Remedy("code", ("compile",), "the last bits of sums"),
+            say=(
+                f"A Python loop ({loop.file}:{loop.line}) calls {operators.calls:.0f} small "
+                "operators "
+                f"in each step, {operators.mean_ns / 1000:.0f} us each, and with their backward "
+                "passes "
+                f"that is {percent(share)} of the time: {text_of(facts, region.top)} at "
+                f"{at(region.hot)}. Vectorise it: one batched operator or a fused layer for the "
+                "whole "
+                f"dimension, instead of one call per element."
+            ),
+            evidence=(
+                Evidence("operators below the loop", round(operators.calls), "per step"),
+                Evidence("mean operator", round(operators.mean_ns / 1000, 1), "us"),
+            ),
+        ),
+    )

@@ -1,0 +1,38 @@
+"""What rules about switches share: where the script sets one, and what a trial showed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hotlap.values.facts import Facts, WhatIf
+from hotlap.values.record import Place
+
+
+def truthy(value: Any) -> bool:
+    """Tell whether a literal in the source switches something on."""
+    return value not in (False, None, 0, "False", "0", "None")
+
+
+def anything(value: Any) -> bool:  # noqa: ARG001 - the signature of a test of values
+    """Take every value."""
+    return True
+
+
+def first_setting(
+    facts: Facts, names: Sequence[str], wanted: Callable[[Any], bool] = anything
+) -> Place | None:
+    """Return where the user's code first sets one of ``names`` to a wanted value, or None."""
+    return next(
+        (one.place for one in facts.settings if one.name in names and wanted(one.value)), None
+    )
+
+
+def what_if(facts: Facts, change: str, value: Any = None) -> WhatIf | None:
+    """Return the trial of one change that acted, or None. value: None for any."""
+    found = [
+        one
+        for one in facts.what_ifs
+        if one.change == change and one.acted and (value is None or one.value == value)
+    ]
+    return max(found, key=lambda one: one.ratio, default=None)

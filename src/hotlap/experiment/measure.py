@@ -1,0 +1,367 @@
+"""The schedule of a diagnosis: which trials are run, in which order, within the budget.
+
+1. ``watch``: the command as it stands, sampled; a short one to its own end.
+2. ``ceilings``: baseline, replayed batches, baseline again, the loader alone, other workers.
+3. ``operators``: a few steps under torch's profiler, where the model takes the time.
+4. What-ifs: single changes that would settle a suspicion, with references between them.
+
+Whatever fails becomes words in ``Facts.not_measured``; Ctrl-C ends the schedule, and what is
+known by then is returned.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from hotlap.errors import HotlapError, NotMeasurable
+from hotlap.experiment import plans, stored
+from hotlap.experiment.noise import with_noise
+from hotlap.experiment.parts import with_ceilings, with_operators, without_ceilings
+from hotlap.experiment.source import with_source
+from hotlap.experiment.trials import CONDITIONS, Lab, Trial, absence_of
+from hotlap.experiment.watched import start_up_s, trainer, watched
+from hotlap.experiment.what_ifs import what_if
+from hotlap.experiment.windows import results
+from hotlap.runs.reading import read_run
+from hotlap.values.facts import Facts, Missing
+from hotlap.values.record import Process
+from hotlap.values.trial import TrialPlan
+
+FACTS_FILE: Final = "facts.json"
+DEFAULT_WINDOWS_S: Final = 60.0
+DEFAULT_STARTS: Final = 3
+_WATCH_SHARE: Final = 0.4
+_LONGEST_START_S: Final = 1800.0
+_LOOK_S: Final = 2.0
+_MOST_CHANGES: Final = 4
+_OVERDRAFT: Final = 0.1
+_SPENT: Final = "the budget is spent; --budget SECONDS gives more"
+
+Wishes = Callable[[Facts], tuple[tuple[str, Any], ...]]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What the user asked for.
+
+    budget_s: wall time of the whole diagnosis; None for three start-ups and a minute.
+    steps: measured steps per window; None for as many as fit. horizon: steps of a whole run.
+    most_s: wall time that the machine is ours at most (a batch system's limit); None for ever.
+    """
+
+    budget_s: float | None = None
+    steps: int | None = None
+    horizon: int | None = None
+    most_s: float | None = None
+
+    @property
+    def windows_s(self) -> float:
+        """Return the wall time that the windows of all trials share."""
+        return min(self.budget_s or DEFAULT_WINDOWS_S, self.most_s or math.inf)
+
+
+def measure(lab: Lab, ask: Ask, wishes: Wishes) -> Facts:
+    """Run the trials of a diagnosis and return what they found out.
+
+    wishes: says which changes would settle what the facts only suggest.
+    The facts are also written to the diagnosis' own folder, again after each trial.
+    Where nobody trained, they have no steps and say why. Raises NotMeasurable when there is not
+    even a record; NotContained and WrongUse as ``launch.trial.run_trial``; KeyboardInterrupt when
+    Ctrl-C came before anything was known.
+    """
+    schedule = _Schedule(lab, ask, wishes)
+    return schedule.run()
+
+
+@dataclass
+class _Schedule:
+    lab: Lab
+    ask: Ask
+    wishes: Wishes
+    begun_s: float = field(default_factory=lambda: time.monotonic())
+    facts: Facts | None = None
+    start_s: float = 0.0
+    process: Process | None = None
+    missing: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.lab.is_interrupted
+
+    def run(self) -> Facts:
+        try:
+            has_steps = self._watch()
+            for part in (self._ceilings, self._operators, self._changes):
+                if has_steps and not self.is_interrupted:
+                    part()
+        except KeyboardInterrupt:
+            self.lab.is_interrupted = True
+        if self.facts is None:
+            raise KeyboardInterrupt  # nothing is known yet
+        if self.is_interrupted:
+            self._interrupted(self.facts)
+        return self._keep()
+
+    def _interrupted(self, facts: Facts) -> None:
+        """Say of what was not tried that Ctrl-C came first."""
+        because = "Ctrl-C ended the diagnosis"
+        self._miss("the rest of the experiments", because)
+        done = {one.name for one in self.lab.done if one.is_sound}
+        if "ceilings" not in done:
+            facts = without_ceilings(facts, because)
+        if "operators" not in done:
+            facts = replace(facts, operators=Missing(because))
+        self.facts = facts
+
+    # -- the trials ------------------------------------------------------------------------------
+
+    def _watch(self) -> bool:
+        """Watch the training; return whether there was one."""
+        seconds = _WATCH_SHARE * self.ask.windows_s
+        limit_s = self.ask.budget_s or self.ask.most_s or _LONGEST_START_S + 2 * seconds
+        late = _Late(seconds)
+        trial = self._trial(
+            "watch",
+            plans.watch_plan(seconds),
+            limit_s,
+            says="the training as it stands",
+            about_s=seconds,
+            on_poll=late.is_over,
+        )
+        ended = [one.ended_by for one in results(trial)]
+        stopped = any(one in ("seconds", "steps") for one in ended) or trial.ended.by != "itself"
+        self.facts = watched(trial, stopped, self.ask.horizon)
+        if self.facts is None and not self.is_interrupted:
+            raise NotMeasurable(f"nothing could be measured: {absence_of(trial)}")
+        if self.facts is None or not any(one.step.steps for one in self.facts.run.trainers):
+            self._miss("the training", self._why_nobody(trial))
+            return False
+        if not trial.is_sound and not self.is_interrupted:
+            self._miss("the end of the watched trial", trial.why_not())
+        if stopped and trial.is_sound:
+            self._miss(
+                "what comes later in the run",
+                f"the training was watched for {seconds:.0f} s of its steps; --budget gives more",
+            )
+        if trial.record is not None:
+            self.start_s = start_up_s(trial.record) or 0.0
+            self.process = trainer(trial.record)
+            self.facts = with_source(self.facts, self.lab.start, self.process)
+        self.facts = with_noise(self.facts, ())
+        self._keep()
+        return True
+
+    def _ceilings(self) -> None:
+        """Measure the parts alone; in a run with few steps at least the loader."""
+        facts = self._known()
+        given = self._lengths(0.2, 3)
+        if isinstance(given, plans.Lengths):
+            plan = plans.ceilings_plan(facts, given)
+        elif plans.training_loader(facts) is not None and self._left_s() > self.start_s:
+            plan = plans.loader_plan(facts)
+        else:
+            self.facts = without_ceilings(facts, given)
+            return
+        trial = self._try("ceilings", plan, "each part alone")
+        if isinstance(trial, str):
+            self.facts = without_ceilings(facts, trial)
+            return
+        self.facts = with_noise(with_ceilings(facts, trial), results(trial))
+        if isinstance(given, str):
+            self.facts = replace(self._known(), compute_per_s=Missing(given))
+        self._keep()
+
+    def _operators(self) -> None:
+        """Look at a few steps by operator, where the model takes the time."""
+        facts = self._known()
+        if not plans.wants_operators(facts):
+            because = "the input takes more of the steps than the model does"
+            self.facts = replace(facts, operators=Missing(because))
+            return
+        given = self._lengths(0.1, 1)
+        trial: Trial | str = given if isinstance(given, str) else ""
+        if isinstance(given, plans.Lengths):
+            trial = self._try("operators", plans.operators_plan(given), "a few steps by operator")
+        if isinstance(trial, str):
+            self.facts = replace(facts, operators=Missing(trial))
+            return
+        self.facts = with_source(with_operators(facts, trial), self.lab.start, self.process)
+        self._keep()
+
+    def _changes(self) -> None:
+        """Try changes one by one; the unchanged command stands before them and after them."""
+        wanted = self.wishes(self._known())[:_MOST_CHANGES]
+        if not wanted:
+            return
+        given = self._lengths(0.1, 1)
+        if isinstance(given, str):
+            self._miss("changes that would settle a suspicion", given)
+            return
+        tried: list[tuple[str, Any, Trial]] = []
+        for change, value in wanted:
+            name = f"{change} = {value}"
+            if self._left_s() < self.start_s and tried:
+                self._miss(f"the change {name}", _SPENT)
+                continue
+            plan = plans.changed_plan(given, change, value)
+            trial = self._try(f"change {name}", plan, name)
+            if self.is_interrupted:
+                break
+            if isinstance(trial, str):
+                self._miss(f"the change {name}", trial)
+                continue
+            tried.append((change, value, trial))
+            self._compare(tried)
+        if tried and not self.is_interrupted and self._is_worth_a_reference():
+            self._try("reference", plans.changed_plan(given), "unchanged, once more")
+            self._compare(tried)
+
+    def _is_worth_a_reference(self) -> bool:
+        """Tell whether the unchanged command is run once more, after the changes.
+
+        What helped is told from what merely came later by this alone: so the budget may be
+        overdrawn by a part of a trial.
+        """
+        if not self._references() or self._left_s() > self.start_s:
+            return True
+        helped = any(one.acted and one.low > 1.0 for one in self._known().what_ifs)
+        return helped and self._left_s() > -_OVERDRAFT * self._total_s()
+
+    def _compare(self, tried: list[tuple[str, Any, Trial]]) -> None:
+        """Work out what each change did, from all references that there are by now."""
+        found = []
+        for change, value, trial in tried:
+            answer = what_if(change, value, self._references(), trial)
+            if isinstance(answer, str):
+                self._miss(f"the change {change} = {value}", answer)
+            else:
+                found.append(answer)
+        self.facts = replace(self._known(), what_ifs=tuple(found))
+        self._keep()
+
+    def _references(self) -> list[Trial]:
+        return [one for one in self.lab.done if one.name in ("ceilings", "reference")]
+
+    # -- what they share -------------------------------------------------------------------------
+
+    def _lengths(self, share: float, windows: int) -> plans.Lengths | str:
+        """Return how long the windows of the next trial may be, or why there can be none."""
+        left = self._left_s() - 1.2 * self.start_s
+        if left < 2.0 and self.ask.steps is None:
+            return _SPENT
+        seconds = max(2.0, min(left, share * self.ask.windows_s))
+        return plans.lengths(self._known(), self.ask.steps, seconds, windows)
+
+    def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | str:
+        """Run a trial that the diagnosis can do without; why, if it measured nothing."""
+        windows_s = sum(
+            one.seconds if one.seconds < plans.NO_BOUND else 2.0 for one in plan.windows
+        )
+        about_s = self.start_s + windows_s
+        try:
+            limit_s = 3 * about_s + 60.0
+            late = _Late(windows_s)
+            trial = self._trial(
+                name, plan, limit_s, says=says, about_s=about_s, on_poll=late.is_over
+            )
+        except HotlapError as error:
+            return str(error)
+        if results(trial):
+            if not trial.is_sound and not self.is_interrupted:
+                self._miss(says, trial.why_not())
+            return trial
+        return (
+            "the script ended before its windows could begin" if trial.is_sound else trial.why_not()
+        )
+
+    def _trial(
+        self,
+        name: str,
+        plan: TrialPlan,
+        limit_s: float,
+        *,
+        says: str,
+        about_s: float,
+        on_poll: Callable[[Path], bool] | None = None,
+    ) -> Trial:
+        if why := self.lab.room():
+            raise NotMeasurable(f"there is no room for the record of a trial: {why}")
+        try:
+            trial = self.lab.run(name, plan, limit_s, says=says, about_s=about_s, on_poll=on_poll)
+        except OSError as error:
+            raise NotMeasurable(f"a trial could not be recorded: {error}") from error
+        self.lab.is_interrupted = trial.ended.by == "interrupt"
+        return trial
+
+    def _total_s(self) -> float:
+        total = self.ask.budget_s or DEFAULT_STARTS * self.start_s + DEFAULT_WINDOWS_S
+        return min(total, self.ask.most_s or math.inf)
+
+    def _left_s(self) -> float:
+        return self._total_s() - (time.monotonic() - self.begun_s)
+
+    def _known(self) -> Facts:
+        assert self.facts is not None
+        return self.facts
+
+    def _miss(self, what: str, because: str) -> None:
+        self.missing.append((what, because))
+
+    def _keep(self) -> Facts:
+        """Add what all trials share, write the facts, and return them."""
+        told = dict(self.missing)
+        facts = replace(
+            self._known(),
+            trials=tuple(one.to_dict() for one in self.lab.done),
+            not_measured=tuple(told.items()),
+        )
+        try:
+            stored.save(facts, self.lab.folder / FACTS_FILE)
+        except OSError as error:
+            told["a file with the facts"] = f"it could not be written: {error}"
+            facts = replace(facts, not_measured=tuple(told.items()))
+        return facts
+
+    def _why_nobody(self, trial: Trial) -> str:
+        why = absence_of(trial)
+        if trial.ended.by != "itself":
+            why = f"{trial.why_not()}; until then {why or 'no step was complete'}"
+        elif trial.ended.exit_code:
+            why = trial.why_not()
+        return why or "no step was seen"
+
+
+class _Late:
+    """Tells when a trial is not going to end by itself: long after its clean stop was due, or
+    when what was to bring it about has failed inside.
+
+    seconds: how long after its first step the windows take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._allowed_s = 2 * seconds + 60.0
+        self._first_s: float | None = None
+        self._next_s = 0.0
+        self._has_failed = False
+
+    def is_over(self, folder: Path) -> bool:
+        """Look at the record now and then, and at the clock."""
+        now_s = time.monotonic()
+        if now_s >= self._next_s:
+            self._look(folder)
+            # Reading costs the training time: at most a fiftieth.
+            self._next_s = now_s + max(_LOOK_S, 50 * (time.monotonic() - now_s))
+        late = self._first_s is not None and now_s - self._first_s > self._allowed_s
+        return late or self._has_failed
+
+    def _look(self, folder: Path) -> None:
+        processes = read_run(folder).processes
+        firsts = [one.first_step_ns / 1e9 for one in processes if one.first_step_ns]
+        self._first_s = min(firsts, default=None)
+        faults = [fault.site for one in processes if one.ticks for fault in one.faults]
+        self._has_failed = CONDITIONS in faults

@@ -1,0 +1,94 @@
+"""What the model and its batches hold that decides how much of the work is needed.
+
+Looked at once, after a few steps: parameters that get gradients though no optimizer has them,
+embedding tables, and how much of padded batches is padding.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, Final
+
+from hotlap.inject.conditions import batches
+
+_MOST: Final = 1 << 16
+_NARROW: Final = 8
+"""Rows shorter than this are no sequences."""
+
+
+def parameters(models: Iterable[Any], optimizers: Iterable[Any]) -> dict[str, int]:
+    """Return counts of elements: that get gradients, that no optimizer has, in embeddings.
+
+    models: root modules. optimizers: those that step. Empty where there is no model.
+    """
+    held = {
+        id(one)
+        for optimizer in optimizers
+        for group in optimizer.param_groups
+        for one in group["params"]
+    }
+    seen: dict[int, Any] = {}
+    tables: set[int] = set()
+    for model in models:
+        for one in list(model.parameters())[:_MOST]:
+            seen[id(one)] = one
+        tables |= {id(one.weight) for one in model.modules() if _is_dense_table(one)}
+    graded = [one for one in seen.values() if one.requires_grad]
+    if not graded or not held:
+        return {}
+    return {
+        "trainable_elements": sum(one.numel() for one in graded),
+        "unheld_elements": sum(one.numel() for one in graded if id(one) not in held),
+        "table_elements": sum(one.numel() for one in graded if id(one) in tables),
+    }
+
+
+def _is_dense_table(module: Any) -> bool:
+    kinds = sys.modules["torch"].nn
+    return isinstance(module, (kinds.Embedding, kinds.EmbeddingBag)) and not module.sparse
+
+
+def padding(kept: Iterable[Any]) -> dict[str, float]:
+    """Return width, longest row and mean row of padded sequences of ids, means over batches.
+
+    kept: batches. A row ends where only one value follows, the same in all rows of the batch;
+    empty where no batch holds such rows.
+    """
+    widths: list[float] = []
+    longest: list[float] = []
+    means: list[float] = []
+    for batch in kept:
+        for tensor in batches.tensors(batch):
+            found = _rows(tensor)
+            if found is not None:
+                widths.append(found[0])
+                longest.append(found[1])
+                means.append(found[2])
+    if not widths:
+        return {}
+    count = len(widths)
+    return {
+        "padded_width": sum(widths) / count,
+        "padded_longest": sum(longest) / count,
+        "padded_mean": sum(means) / count,
+    }
+
+
+def _rows(tensor: Any) -> tuple[float, float, float] | None:
+    torch = sys.modules["torch"]
+    if tensor.dtype not in (torch.int64, torch.int32) or tensor.dim() != 2:
+        return None
+    rows, width = tensor.shape
+    if rows < 2 or width < _NARROW:
+        return None
+    with torch.no_grad():
+        ids = tensor.detach().cpu()
+        # The commonest last value: a row that fills the width ends in a word of its own.
+        filler = ids[:, -1].mode().values
+        real = (ids != filler).flip(1)
+        lengths = width - real.to(torch.int8).argmax(1)
+        lengths[~real.any(1)] = 0
+        if int((ids[:, -1] == filler).sum()) * 2 < rows:
+            return None
+        return float(width), float(lengths.max()), float(lengths.float().mean())

@@ -1,0 +1,330 @@
+"""A thread that looks at another thread's stack now and then, and says what it saw.
+
+The time since the last look is what a look stands for: where the watched thread was in a long
+call that holds the interpreter, the look comes late and counts for more. How the watched thread
+spent that time is what the kernel counts for it: on a core, waiting for a core, and the rest.
+
+A look that is due while Python code runs comes when that code gives the interpreter away: at the
+next call that does so by itself, or after ``sys.getswitchinterval()``, 5 ms. So code that runs
+for less between two such calls is seen at the second of them.
+
+No frame outlives a look, nothing of the user's is touched, and the interpreter is not given away
+in between: the thread looked at cannot move on while it is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import traceback
+from _thread import allocate_lock, get_native_id, start_new_thread
+from collections.abc import Callable
+from time import perf_counter_ns, thread_time_ns
+from types import CodeType, FrameType
+from typing import Any, Final
+
+import hotlap
+from hotlap.probe.places import Places
+
+CALLERS: Final = 6
+"""The user's frames that are kept outside of the innermost one."""
+DEPTH: Final = 400
+CODES: Final = 20_000
+"""Code objects that are kept by name; what runs in others is not told apart."""
+_SLIGHT_NS: Final = 100_000
+_SLIGHT_PART: Final = 50
+"""A thread that was off its core for less than this, or than one part in so many, worked."""
+_LATE_NS: Final = 1_000_000
+"""A look that comes so much after its time had to wait for the interpreter, or for a core."""
+_OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__)) + os.sep
+_LIBRARY, _USERS, _OURS, _WORKERS = range(4)
+_WORKERS_FILE: Final = os.path.join("torch", "utils", "data", "_utils", "worker.py")
+_WORKERS_LOOP: Final = "_worker_loop"
+"""Outside of it a forked worker's stack is that of its parent when it forked."""
+_PATIENCE_S: Final = 2.0
+
+Stack = tuple[tuple[tuple[int, int], ...], int]
+"""The user's frames from the inside out, each the key of its code with the last instruction (for
+the callers: with the line), and the key of the innermost code."""
+
+OTHER: Final[Stack] = ((), -1)
+NOTHING: Final[Stack] = ((), 0)
+
+Look = Callable[[int, Stack, int, tuple[int, int] | None], None]
+"""Takes the instant, the stack, the nanoseconds that it stands for, and how many of them the
+thread was on a core and waited for one."""
+
+
+class Stacks:
+    """Turns frames into small keys, and remembers what the keys stand for."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._kinds: dict[str, int] = {}
+        self._lines: dict[tuple[int, int], int] = {}
+        self.codes: dict[int, tuple[CodeType, str]] = {}
+
+    def of(self, frame: FrameType | None) -> Stack:
+        """Return the key of a stack. Cost: 3 us plus 0.15 us for each frame."""
+        kinds = self._kinds
+        leaf = 0
+        mine: list[tuple[int, int]] = []
+        for _ in range(DEPTH):
+            if frame is None:
+                break
+            code = frame.f_code
+            kind = kinds.get(code.co_filename)
+            if kind is None:
+                kind = self._judge(code.co_filename)
+            if kind != _OURS and not leaf:
+                leaf = self._known(code, frame)
+                if not leaf:
+                    return OTHER
+            if kind == _USERS:
+                if not self._known(code, frame):
+                    return OTHER
+                key = (id(code), frame.f_lasti)
+                mine.append(key if not mine else (key[0], self._line(key, frame)))
+                if len(mine) > CALLERS:
+                    break
+            elif kind == _WORKERS and code.co_name == _WORKERS_LOOP:
+                break
+            frame = frame.f_back
+        return tuple(mine), leaf
+
+    def line(self, key: tuple[int, int]) -> int | None:
+        """Return the line of an instruction."""
+        return self._lines.get(key)
+
+    def _line(self, key: tuple[int, int], frame: FrameType) -> int:
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = frame.f_lineno or frame.f_code.co_firstlineno
+        return line
+
+    def _known(self, code: CodeType, frame: FrameType) -> int:
+        """Return the key of a code object, 0 when there are too many. It is kept, so it stays."""
+        key = id(code)
+        if key not in self.codes:
+            if len(self.codes) >= CODES:
+                return 0
+            module = frame.f_globals.get("__name__")
+            name = getattr(code, "co_qualname", code.co_name)
+            self.codes[key] = (code, f"{module}.{name}" if type(module) is str else name)
+        return key
+
+    def _judge(self, filename: str) -> int:
+        if filename.startswith(_OWN):
+            kind = _OURS
+        elif filename.endswith(_WORKERS_FILE):
+            kind = _WORKERS
+        else:
+            kind = _USERS if self._places.is_users(filename) else _LIBRARY
+        self._kinds[filename] = kind
+        return kind
+
+
+class ThreadClocks:
+    """The kernel's counters of any thread of this process, between two looks at it.
+
+    Reading the wait for a core is a system call, at which this thread gives the interpreter away
+    and has to wait for it again. So it is not read where there is no time that it could explain.
+    """
+
+    def __init__(self, native: int) -> None:
+        # Linux names the CPU clock of a thread by its number; 6 is "of one thread, scheduled time".
+        self._clock = ((~native) << 3) | 6
+        self._path = f"/proc/self/task/{native}/schedstat"
+        self._file: int | None = None
+        self._identity: tuple[int, int] = (0, 0)
+        self._cpu: int | None = None
+        self._waited = 0
+        self._owed = 0
+
+    def since(self, wall_ns: int) -> tuple[int, int] | None:
+        """Return time on a core and time waited for one of the last ``wall_ns``, None at first."""
+        try:
+            cpu = time.clock_gettime_ns(self._clock)
+            if self._cpu is None:
+                self._waited, self._cpu = self._queue(), cpu
+                return None
+            spent = min(wall_ns, cpu - self._cpu)
+            self._cpu = cpu
+            gap = wall_ns - spent
+            if gap <= max(_SLIGHT_NS, wall_ns // _SLIGHT_PART):
+                self._owed += gap  # if it was waiting, it is not to be counted at a later look
+                return wall_ns, 0
+            waited = self._queue()
+            queue, self._waited = waited - self._waited - self._owed, waited
+            self._owed = 0
+        except (OSError, ValueError, IndexError, AttributeError):
+            self.close()
+            self._cpu = None
+            return None
+        return spent, min(gap, max(0, queue))
+
+    def _queue(self) -> int:
+        if self._file is None:
+            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            found = os.fstat(self._file)
+            self._identity = found.st_dev, found.st_ino
+        _, waited, _ = os.pread(self._file, 96, 0).split()
+        return int(waited)
+
+    def close(self) -> None:
+        """Give the descriptor back, unless a script that closes all of them has already."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        with contextlib.suppress(OSError):
+            found = os.fstat(file)
+            if (found.st_dev, found.st_ino) == self._identity:
+                os.close(file)
+
+
+class Sampler:
+    """Looks at one thread about ``hz`` times a second, at random intervals.
+
+    target: tells which thread, by its ident. look: called for each look, in the sampler's thread.
+    pause: called in that thread between two looks; may take its time.
+    The thread is one of ``_thread``: ``threading.enumerate`` does not show it. It takes no signals.
+    """
+
+    def __init__(
+        self,
+        hz: float,
+        stacks: Stacks,
+        target: Callable[[], int],
+        look: Look,
+        pause: Callable[[], None],
+    ) -> None:
+        self.hz = hz
+        self._stacks = stacks
+        self._target = target
+        self._look = look
+        self._pause = pause
+        self._chance = random.Random().random
+        self._ident = 0
+        self._clocks: ThreadClocks | None = None
+        self._at = 0
+        self._wake: Any = None
+        self._done: Any = None
+        self._native = 0
+        self.failure: BaseException | None = None
+        self.looks = self.late = 0
+        self.late_ns = 0
+        self.cost_ns = 0
+        self._cost_before = 0
+
+    @property
+    def running(self) -> bool:
+        """Tell whether the thread runs."""
+        return self._done is not None
+
+    def start(self) -> None:
+        """Start the thread; the time since the last look, or since now, belongs to the next one."""
+        if self._done is not None or self.failure is not None:
+            return
+        self._at = self._at or perf_counter_ns()
+        self._wake, self._done = allocate_lock(), allocate_lock()
+        self._wake.acquire()
+        self._done.acquire()
+        self._native = 0
+        start_new_thread(self._run, (self._wake, self._done))
+
+    def stop(self) -> bool:
+        """End the thread and wait for it, two seconds at most; tell whether it has ended."""
+        wake, done = self._wake, self._done
+        if done is None:
+            return True
+        self._wake = self._done = None
+        wake.release()
+        ended = bool(done.acquire(timeout=_PATIENCE_S))
+        if ended:
+            self._wait_for_the_kernel()
+        return ended
+
+    def forked(self) -> None:
+        """In a forked child: the thread did not come along, the descriptor did."""
+        self._wake = self._done = None
+        if self._clocks is not None:
+            self._clocks.close()
+            self._clocks = None
+        self._ident = 0
+
+    def _wait_for_the_kernel(self) -> None:
+        # Python 3.12 warns of a fork when the kernel still counts a second thread.
+        path = f"/proc/self/task/{self._native}"
+        for _ in range(20):
+            if not self._native or not os.path.exists(path):
+                return
+            time.sleep(0.0002)
+
+    # -- in the thread ---------------------------------------------------------------------------
+
+    def _run(self, wake: Any, done: Any) -> None:
+        try:
+            self._native = get_native_id()
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            self._cost_before = self.cost_ns
+            mean = 1.0 / self.hz
+            self._turn_to(self._target())
+            while True:
+                pause = mean * (0.5 + self._chance())
+                due = perf_counter_ns() + int(pause * 1e9)
+                if wake.acquire(timeout=pause):
+                    break
+                self._sample(due)
+                self.cost_ns = self._cost_before + thread_time_ns()
+                self._pause()
+        except BaseException as error:
+            # As words: the error's frames would keep what they hold alive.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            line = f"{os.path.basename(place.filename)}:{place.lineno}"
+            self.failure = RuntimeError(f"{type(error).__name__}: {error} ({line})")
+        finally:
+            done.release()
+
+    def _sample(self, due: int) -> None:
+        ident = self._target()
+        if ident != self._ident:
+            self._turn_to(ident)
+        now = perf_counter_ns()
+        since = now - self._at
+        spent = None if self._clocks is None else self._clocks.since(since)
+        stack = self._stacks.of(sys._current_frames().get(ident))
+        self._at = now
+        if stack == NOTHING:
+            return  # the thread has ended
+        self.looks += 1
+        if now - due > _LATE_NS:
+            self.late += 1
+            self.late_ns += now - due
+        self._look(now, stack, since, spent)
+
+    def _turn_to(self, ident: int) -> None:
+        """Watch another thread from now on."""
+        if self._clocks is not None:
+            self._clocks.close()
+        native = _native_id_of(ident)
+        self._ident = ident
+        self._clocks = ThreadClocks(native) if native is not None else None
+        if self._clocks is not None:
+            self._clocks.since(0)
+
+
+def _native_id_of(ident: int) -> int | None:
+    """Return the kernel's number of a thread, None where it is not known or not Linux."""
+    if not sys.platform.startswith("linux"):
+        return None
+    if ident == threading.main_thread().ident:
+        return os.getpid()
+    for one in threading.enumerate():
+        if one.ident == ident:
+            return one.native_id
+    return None

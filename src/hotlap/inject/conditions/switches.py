@@ -1,0 +1,73 @@
+"""How torch's switches stood during the steps, and what the optimizer's parameters are.
+
+Looked at while the script trains, since a script may switch a thing on for the backward pass only.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any, Final
+
+from hotlap.sites.hub import Hub, nothing_began
+
+_MOST: Final = 1 << 16
+"""Parameters that are looked at."""
+
+
+class Switches:
+    """Looks at backward passes and optimizers. Cost: below 1 us per pass; only in trials."""
+
+    def __init__(self) -> None:
+        self._anomaly = False
+        self._optimizers: dict[int, weakref.ref[Any]] = {}
+        self._groups: dict[str, Any] = {}
+
+    def attach(self, hub: Hub) -> None:
+        """Subscribe to the sites where they show."""
+        hub.subscribe("backward", self._backward_begins)
+        hub.subscribe("optimizer_step", nothing_began, self._stepped)
+
+    def _backward_begins(self, _subject: Any) -> int:
+        self._anomaly = self._anomaly or sys.modules["torch"].is_anomaly_enabled()
+        return 0
+
+    def _stepped(self, _token: Any, optimizer: Any) -> None:
+        if id(optimizer) not in self._optimizers and len(self._optimizers) < 16:
+            self._optimizers[id(optimizer)] = weakref.ref(optimizer)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known by now, by the names that ``values.facts.Facts.defaults`` has."""
+        torch = sys.modules["torch"]
+        groups = [
+            group
+            for reference in self._optimizers.values()
+            if (optimizer := reference()) is not None
+            for group in optimizer.param_groups
+        ]
+        if groups:  # at the end of the process they are gone: what was seen before stays
+            parameters = [one for group in groups for one in group["params"]][:_MOST]
+            self._groups = {
+                "parameters": len(parameters),
+                "parameter_dtypes": sorted({_name(one.dtype) for one in parameters}),
+                "foreach": _common(groups, "foreach"),
+                "fused": _common(groups, "fused"),
+            }
+        return {
+            "anomaly": self._anomaly,
+            "threads": torch.get_num_threads(),
+            "default_dtype": _name(torch.get_default_dtype()),
+            "matmul_precision": torch.get_float32_matmul_precision(),
+            **self._groups,
+        }
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _common(groups: list[dict[str, Any]], name: str) -> bool | None:
+    """Return what all groups have set; None where they differ, or leave it to torch."""
+    found = {group.get(name) for group in groups}
+    value = found.pop() if len(found) == 1 else None
+    return value if isinstance(value, bool) else None

@@ -1,0 +1,59 @@
+"""The ceilings of a training, and the loader's rate over its workers, ready to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hotlap.stats.knee import knee as stats_knee
+from hotlap.values.facts import Facts, Measured, Missing, WorkerPoint
+
+CEILINGS: Final = {
+    "compute_per_s": ("compute", "the steps with batches at hand, nothing to load"),
+    "loader_per_s": ("loader", "the loader alone, as it is set up"),
+    "prep_per_s": ("preparing", "the loader, if nothing it reads had to be waited for"),
+    "fetch_per_s": ("fetching", "the reading alone, samples per second of waiting"),
+}
+"""Per field of ``Facts``: what a ceiling is called, and what it is."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One rate in samples per second. rate None: not measured, for the reason ``because``."""
+
+    key: str
+    name: str
+    says: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    origin: str
+    because: str | None
+
+
+def present_rate(facts: Facts) -> float | None:
+    """Return the samples per second of the training as it stands, in steady state."""
+    trainers = facts.run.trainers
+    return trainers[0].step.samples_per_s if trainers else None
+
+
+def limits(facts: Facts) -> list[Limit]:
+    """Return the ceilings in the order in which reports show them."""
+    return [_limit(key, name, says, getattr(facts, key)) for key, (name, says) in CEILINGS.items()]
+
+
+def _limit(key: str, name: str, says: str, found: Measured[float] | Missing) -> Limit:
+    if isinstance(found, Missing):
+        return Limit(key, name, says, None, None, None, "", found.because)
+    return Limit(key, name, says, found.value, found.low, found.high, found.origin, None)
+
+
+def knee(curve: Sequence[WorkerPoint]) -> int | None:
+    """Return the fewest workers that are nearly as fast as the best number of them.
+
+    None when fewer than two numbers of workers were tried.
+    """
+    if len(curve) < 2:
+        return None
+    return stats_knee([(point.workers, point.per_s) for point in curve])

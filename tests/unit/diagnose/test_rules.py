@@ -1,0 +1,325 @@
+"""Each rule on facts made by hand: one set that must fire it, one that must not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hotlap.diagnose import judge
+from hotlap.diagnose.catalogue import RULES, all_rules, rule
+from hotlap.values.facts import Facts, Measured, Setting, WhatIf, WorkerPoint
+from hotlap.values.finding import Clear, Finding, Unknown
+from unit.diagnose.made import (
+    HEALTHY,
+    HEALTHY_STEP,
+    entry,
+    facts,
+    line,
+    loader,
+    operator,
+    place,
+    process,
+    run,
+)
+
+WAITING = {"data_wait": 0.6, "forward": 0.15, "backward": 0.2}
+MODEL = (
+    entry("forward", 30, 0.15, "forward", leaf="torch.nn.modules.linear.Linear.forward"),
+    entry("backward", 12, 0.20, leaf="torch.autograd.graph._engine_run_backward"),
+)
+
+
+def waiting(*profile: Any, workers: int = 0, **more: Any) -> Facts:
+    """Return facts of a training that waits for data 60 % of its time."""
+    summary = run(WAITING, loaders=(loader(workers),))
+    return facts(summary, *profile, *MODEL, **more)
+
+
+def getitem(state: str = "working", text: str = "np.sort(x)", share: float = 0.55) -> Any:
+    return entry("data_wait", 40, share, "Photos.__getitem__", state=state, expression=text)
+
+
+def curve(*rates: float) -> tuple[WorkerPoint, ...]:
+    return tuple(WorkerPoint(k, rate, rate * 0.97, rate * 1.03) for k, rate in enumerate(rates))
+
+
+def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
+    return dict(parts)
+
+
+SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
+HEAVY = tuple(range(10, 0, -1))
+
+FIRES: dict[str, Facts] = {
+    "HL101": waiting(getitem()),
+    "HL102": waiting(getitem("blocked", "time.sleep(0.01)")),
+    "HL103": waiting(getitem(), what_ifs=(SLOW,)),
+    "HL104": facts(
+        run(WAITING, loaders=(loader(8, {"runqueue": 0.5}),)),
+        *MODEL,
+        what_ifs=(WhatIf("workers", 2, 1.4, 1.3, 1.5, acted=True),),
+    ),
+    "HL106": waiting(
+        entry("data_wait", 50, 0.5, "collate", expression="torch.tensor(rows)"),
+    ),
+    "HL107": facts(
+        run(WAITING, loaders=(loader(2, {"ipc": 0.5}),)),
+        entry("data_wait", 10, 0.5, leaf="multiprocessing.queues.Queue.get"),
+        *MODEL,
+    ),
+    "HL108": waiting(
+        getitem(),
+        sample_ns={"p50": 1_000_000, "p99": 90_000_000, "max": 99_000_000, "mean": 4_000_000},
+    ),
+    "HL109": waiting(entry("epoch_edge", 60, 0.2, "OwnSampler.__iter__", expression="sorted(w)")),
+    "HL110": facts(
+        run(WAITING, phases={"epoch_edge": 0.3}, loaders=(loader(2),)),
+        entry("epoch_edge", 10, 0.3, leaf="multiprocessing.popen_fork.Popen._launch"),
+        *MODEL,
+    ),
+    "HL112": facts(
+        run(WAITING, loaders=(loader(2),)),
+        *MODEL,
+        what_ifs=(WhatIf("worker_threads", 1, 1.5, 1.4, 1.6, acted=True),),
+    ),
+    "HL113": waiting(
+        entry("data_wait", 41, 0.55, "Rows.__getitem__"), sample_ns={"p50": 4_000, "mean": 5_000}
+    ),
+    "HL301": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={"anomaly": True},
+        settings=(Setting("detect_anomaly", True, place(3)),),
+        what_ifs=(WhatIf("detect_anomaly", False, 2.0, 1.9, 2.1, acted=True),),
+    ),
+    "HL302": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        operators=(operator(30, "aten::addmm", 4, 1e7, dtype="double"),),
+    ),
+    "HL303": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        what_ifs=(WhatIf("torch_threads", 2, 1.5, 1.4, 1.6, acted=True),),
+    ),
+    "HL304": facts(
+        run(HEALTHY_STEP),
+        entry("forward", 33, 0.3, "forward", callers=(place(11),)),
+        source={33: line(33, "h = torch.tanh(x[t] + h)", (32,), "forward")},
+        operators=(operator(33, "aten::tanh", 300, 3e6), operator(33, "aten::add", 300, 2e6)),
+    ),
+    "HL305": facts(
+        run({"optimizer": 0.4, "forward": 0.3, "backward": 0.3}),
+        *HEALTHY,
+        what_ifs=(WhatIf("fused", True, 1.4, 1.3, 1.5, acted=True),),
+    ),
+    "HL306": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        operators=(operator(30, "aten::addmm", 4, 1e7, dtype="bfloat16"),),
+    ),
+    "HL307": facts(
+        run(HEALTHY_STEP, phases={"compile": 0.4}),
+        entry("compile", 11, 0.4, over_time=(3,) * 12),
+    ),
+    "HL308": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        what_ifs=(WhatIf("flush_denormal", True, 1.8, 1.7, 1.9, acted=True),),
+    ),
+    "HL309": facts(
+        run(HEALTHY_STEP),
+        entry("forward", 35, 0.3, "forward", expression="np.linalg.inv(a)"),
+    ),
+    "HL312": facts(
+        run(HEALTHY_STEP),
+        entry("forward", 30, 0.2, "Net.forward", callers=(place(10),)),
+        entry("forward", 31, 0.2, "Net.forward", callers=(place(15),)),
+        entry("backward", 16, 0.3),
+        source={10: line(10, "out = model(x)"), 15: line(15, "again = model(x)")},
+    ),
+    "HL313": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={"trainable_elements": 1000, "unheld_elements": 900},
+    ),
+    "HL314": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={"padded_width": 128.0, "padded_longest": 40.0, "padded_mean": 20.0},
+    ),
+    "HL315": facts(
+        run({"optimizer": 0.6, "forward": 0.1, "backward": 0.2}),
+        entry("optimizer", 13, 0.6, leaf="torch.optim.adam.Adam.step"),
+        defaults={"trainable_elements": 1000, "unheld_elements": 0, "table_elements": 950},
+    ),
+    "HL401": facts(
+        run(HEALTHY_STEP),
+        entry("logging", 18, 0.2, expression="print(loss)", state="blocked"),
+    ),
+    "HL402": facts(run(HEALTHY_STEP), entry("other", 19, 0.3, expression="copy.deepcopy(state)")),
+    "HL403": facts(run(HEALTHY_STEP), *HEALTHY, counts={"gc_ns": 20e9, "collections": 1000}),
+    "HL501": facts(
+        run(
+            {},
+            trainers=(
+                process({"backward": 0.6, "forward": 0.2}, rank=0),
+                process({"backward": 0.2, "forward": 0.6}, rank=1),
+            ),
+        ),
+        *HEALTHY,
+    ),
+    "HL502": facts(
+        run(
+            {},
+            trainers=tuple(process({"backward": 0.7, "forward": 0.2}, rank=k) for k in (0, 1)),
+        ),
+        entry("backward", 12, 0.7, state="blocked"),
+        counts={"backwards_per_step": 4.0},
+    ),
+    "HL503": facts(
+        run({}, trainers=tuple(process({"communication": 0.5}, rank=k) for k in (0, 1))),
+        entry("communication", 16, 0.5, state="blocked", expression="dist.all_reduce(loss)"),
+    ),
+    "HL601": facts(
+        run(HEALTHY_STEP),
+        entry("other", 22, 0.4, expression="sum(history)", over_time=HEAVY[::-1]),
+        step_series=tuple(1_000_000 + 10_000 * i + (i % 7) * 20_000 for i in range(400)),
+    ),
+    "HL602": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.3}),
+        entry("evaluation", 70, 0.3, "evaluate", callers=(place(9),)),
+        settings=(Setting("optimizer", "Adam", place(3)),),
+    ),
+    "HL701": facts(
+        run(HEALTHY_STEP, phases={"checkpoint": 0.3}),
+        entry("checkpoint", 17, 0.3, expression="torch.save(model.state_dict(), path)"),
+    ),
+    "HL702": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.5}),
+        entry("evaluation", 70, 0.5, "evaluate", callers=(place(9),)),
+    ),
+    "HL703": facts(
+        run(HEALTHY_STEP, phases={"start_up": 0.4}),
+        entry("start_up", 80, 0.3, "build", expression="hashlib.sha256(data)"),
+    ),
+    "HL705": facts(
+        run(HEALTHY_STEP, phases={"shut_down": 0.3}),
+        entry("shut_down", 90, 0.3, "report", expression="json.dumps(rows)"),
+    ),
+    "HL901": facts(run(HEALTHY_STEP), entry("other", 19, 0.3, expression="strange(thing)")),
+}
+
+
+@pytest.mark.parametrize("code", sorted(one.CODE for one in all_rules()))
+def test_a_rule_fires_on_its_own_facts(code: str) -> None:
+    module = rule(code)
+    assert module is not None
+    found = module.check(FIRES[code])
+    assert isinstance(found, Finding), found
+    assert found.code == code
+    assert found.name == module.NAME
+    share, gain = found.recoverable_share, found.predicted_speedup
+    assert share.low is not None
+    assert share.high is not None
+    assert 0.0 <= share.low <= share.high < 1.0
+    assert gain.low is not None
+    assert gain.high is not None
+    assert 1.0 <= gain.low <= gain.high
+    assert len(found.say) > 40
+
+
+@pytest.mark.parametrize("code", sorted(one.CODE for one in all_rules()))
+def test_no_rule_fires_on_a_healthy_run(code: str) -> None:
+    healthy = facts(run(HEALTHY_STEP, loaders=(loader(2),)), *HEALTHY)
+    module = rule(code)
+    assert module is not None
+    answer = module.check(healthy)
+    assert isinstance(answer, Clear | Unknown)
+    assert answer.because
+
+
+def test_a_healthy_run_is_said_to_have_nothing_worth_fixing() -> None:
+    found = judge(facts(run(HEALTHY_STEP, loaders=(loader(2),)), *HEALTHY))
+    assert found.findings == ()
+    assert found.bound == "compute"
+    assert "Nothing worth fixing" in found.headline
+
+
+@pytest.mark.parametrize("code", sorted(FIRES))
+def test_every_rule_is_silent_or_unknown_without_measurements(code: str) -> None:
+    module = rule(code)
+    assert module is not None
+    answer = module.check(Facts(run=run({}, trainers=())))
+    assert isinstance(answer, Clear | Unknown)
+
+
+def test_codes_and_files_are_told_apart_and_known() -> None:
+    modules = list(all_rules())
+    assert len({one.CODE for one in modules}) == len(RULES) == len({one.NAME for one in modules})
+    for one in modules:
+        assert one.__doc__.startswith(f"# {one.CODE} {one.NAME}: ")
+        for part in ("**What.**", "**How it is measured.**", "**When it is wrong.**"):
+            assert part in one.__doc__
+
+
+def test_a_specific_finding_takes_the_place_of_the_general_one() -> None:
+    found = judge(facts(run(HEALTHY_STEP), entry("other", 19, 0.3, expression="copy.deepcopy(m)")))
+    assert [one.code for one in found.findings] == ["HL402"]
+
+
+def test_a_wait_for_workers_is_divided_among_their_lines() -> None:
+    summary = run(WAITING, loaders=(loader(2),))
+    given = facts(
+        summary,
+        entry("data_wait", 10, 0.6, state="blocked", leaf="selectors.PollSelector.select"),
+        entry("fetch", 40, 0.9, "Photos.__getitem__", role="worker", expression="np.sort(x)"),
+        entry("fetch", 41, 0.3, "Photos.__getitem__", role="worker", expression="np.fft.fft(x)"),
+    )
+    module = rule("HL101")
+    assert module is not None
+    found = module.check(given)
+    assert isinstance(found, Finding)
+    assert found.locations[0].line == 40
+    # Three quarters of the workers' time is at the line, and 60 % of the run waits for them.
+    assert found.recoverable_share.high == pytest.approx(0.45, abs=0.01)
+
+
+def test_many_workers_tried_without_gain_are_no_cause() -> None:
+    flat = (WhatIf("workers", 2, 1.0, 0.97, 1.03, acted=True),)
+    module = rule("HL103")
+    assert module is not None
+    assert isinstance(module.check(waiting(getitem(), what_ifs=flat)), Clear)
+
+
+def test_a_flat_curve_is_no_reason_for_more_workers() -> None:
+    module = rule("HL103")
+    assert module is not None
+    given = waiting(
+        getitem(), curve=curve(100.0, 98.0, 101.0), compute_per_s=Measured(1_000.0, "made")
+    )
+    assert isinstance(module.check(given), Clear)
+
+
+def test_noise_hides_what_lies_below_it() -> None:
+    quiet = facts(run(HEALTHY_STEP), entry("other", 19, 0.08, expression="copy.deepcopy(m)"))
+    assert judge(quiet).findings
+    noisy = facts(
+        run(HEALTHY_STEP),
+        entry("other", 19, 0.08, expression="copy.deepcopy(m)"),
+        noise=Measured(0.2, "made by hand"),
+    )
+    assert not judge(noisy).findings
+
+
+def test_a_broken_rule_is_one_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = rule("HL402")
+    assert module is not None
+
+    def fail(_: Facts) -> Finding:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(module, "check", fail)
+    found = judge(facts(run(HEALTHY_STEP), *HEALTHY))
+    assert ("HL402 host-code", "the rule failed: ZeroDivisionError: on purpose") in found.unknown
