@@ -147,10 +147,10 @@ def compared(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
     row["line"] = any(near(first, one) for one in causes)
     row["any"] = any(matches(f, one) and near(f, one) for f in findings for one in causes)
     row["right"] = row["cause"] and row["line"]
-    ratio = label.get("ratio")
+    # What is predicted refers to the whole run where it was seen, else to its steps.
+    whole = said.get("run", {}).get("whole") or "steady_ratio" not in label
+    ratio = label.get("ratio" if whole else "steady_ratio", {}).get("median")
     bounds = first["predicted_speedup"] if first else None
-    if isinstance(ratio, dict):
-        ratio = ratio.get("mid")
     if ratio and bounds and bounds["low"] and bounds["high"]:
         row["ratio"], row["bounds"] = ratio, (bounds["low"], bounds["high"])
         row["inside"] = bounds["low"] <= ratio <= bounds["high"]

@@ -35,7 +35,7 @@ else:
     import tomli as tomllib
 
 HERE = Path(__file__).resolve().parent
-LIMIT_S = 240
+LIMIT_S = 400
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def of(workers: int, per: str = "step") -> tuple[Trial, list[dict[str, Any]]]:
         window("warm_up", 4),
         window("baseline", 12),
         window("replay", 40),
-        window("drain", 40),
+        window("drain", 80),
     )
     assert found.result.code == 0, found.result.stderr.decode()[-3000:]
     return found, found.batches(view)
@@ -95,9 +95,9 @@ def test_the_loader_alone_is_what_its_batches_clocked(workers: int) -> None:
     found, batches = of(workers)
     drained = kind(found, "drain")
     made = inside(batches, drained)
-    assert len(made) >= 38
-    assert drained.batches == 40
-    # Batches that one worker made follow each other without a pause: their ends tell its rate.
+    assert drained.batches == 80
+    # Made and taken out are apart by what lies in the queue: 2 batches for each worker.
+    assert abs(len(made) - 80) <= 2 * workers + 1
     samples = sum(one["samples"] for one in made)
     clocked = samples * 1e9 / (drained.end_ns - drained.begin_ns)
     assert value(measured(found, workers).loader_per_s) == pytest.approx(clocked, rel=NEAR)
@@ -116,8 +116,8 @@ def test_preparing_and_fetching_are_what_the_batches_clocked(workers: int) -> No
     assert value(ours.fetch_per_s) == pytest.approx(fetch, rel=NEAR)
     assert value(ours.prep_per_s) == pytest.approx(prep, rel=NEAR)
     # The costs that were planted are bounds: no part takes less than its sleeps, or its loops.
-    assert value(ours.fetch_per_s) <= at_once * 1e9 / 8e6
-    assert value(ours.prep_per_s) <= at_once * 1e9 / 4e6
+    assert value(ours.fetch_per_s) <= at_once * 1e9 / 8e6 * (1 + NEAR)
+    assert value(ours.prep_per_s) <= at_once * 1e9 / 4e6 * (1 + NEAR)
     for one in (ours.fetch_per_s, ours.prep_per_s, ours.loader_per_s, ours.compute_per_s):
         assert isinstance(one, Measured)
         assert one.low is not None

@@ -281,3 +281,50 @@ def test_a_child_is_looked_at_only_if_it_trains() -> None:
     others = [one for one in own.values() if one is not trainer and one.profile]
     assert len(others) == 1, "the parent, which waits, and no other child"
     assert others[0].profile_facts["trainer"]["looks"] > 0
+
+
+SHORT: Final = """
+import os, sys, time
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 400
+    def __getitem__(self, i):
+        x = torch.full((8,), float(i))  # GIVES
+        end = time.thread_time() + 0.002
+        while time.thread_time() < end:
+            pass  # KEEPS
+        return x
+
+before = sys.getswitchinterval()
+net = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for x in DataLoader(Rows(), 8):
+    net(x).mean().backward()
+    optimizer.step()
+if os.fork() == 0:
+    print("child", sys.getswitchinterval(), flush=True)
+    os._exit(0)
+os.wait()
+sys.setswitchinterval(0.003)
+time.sleep(0.2)
+print(before, sys.getswitchinterval())
+"""
+
+
+def test_a_sampler_in_haste_sees_code_that_keeps_the_interpreter_for_a_moment() -> None:
+    done = run(SHORT, plan=TrialPlan(sample_hz=HZ, sample_switch_s=0.0005))
+    assert (done.code, done.err) == (0, "")
+    child, own = done.out.splitlines()
+    assert child == "child 0.005", "it is changed back before a fork"
+    assert own.endswith(" 0.003"), "what the script sets stays"
+    keeps = {done.lines["KEEPS"], done.lines["KEEPS"] - 1}
+    spent: Counter[bool] = Counter()
+    for one in done.process.profile:
+        if one.phase == "data_wait" and one.place is not None:
+            spent[one.place.line in keeps] += one.ns
+    assert spent[True] > spent[False]
+    assert done.process.faults == ()

@@ -68,7 +68,13 @@ class View:
         self.open = None
 
     def clocks(self):
-        return time.perf_counter_ns(), time.thread_time_ns(), waited_ns()
+        # Again if the thread lost its core in between: the three must be of one instant.
+        for _ in range(20):
+            before = waited_ns()
+            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+            if waited_ns() == before:
+                break
+        return wall, cpu, before
 
     def begins(self):
         if self.folder and self.open is None:

@@ -75,7 +75,10 @@ def measure(lab: Lab, ask: Ask, wishes: Wishes) -> Facts:
     Ctrl-C came before anything was known.
     """
     schedule = _Schedule(lab, ask, wishes)
-    return schedule.run()
+    try:
+        return schedule.run()
+    finally:
+        lab.close()
 
 
 @dataclass

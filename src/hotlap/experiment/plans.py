@@ -11,6 +11,9 @@ from hotlap.values.summary import LoaderSummary, ProcessSummary
 from hotlap.values.trial import TrialPlan, WindowPlan
 
 SAMPLE_HZ: Final = 100.0
+SWITCH_S: Final = 0.0005
+"""How soon a look gets the interpreter. At Python's own 5 ms the looks pile up on the calls that
+let go of it, and quick Python code beside them is not seen."""
 NO_BOUND: Final = 10**9
 NOTICEABLE: Final = 0.03
 """Share of the steps' time below which the input is not looked at closer."""
@@ -42,6 +45,7 @@ def watch_plan(seconds: float) -> TrialPlan:
     return TrialPlan(
         windows=(WindowPlan("baseline", NO_BOUND, seconds),),
         sample_hz=SAMPLE_HZ,
+        sample_switch_s=SWITCH_S,
         clock_samples=True,
     )
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 import hotlap
 from hotlap.errors import UnreadableRun
+from hotlap.experiment.compile_cache import CompileCache
 from hotlap.launch.absence import explain
 from hotlap.launch.copies import copies
 from hotlap.launch.environ import child_environ, recorded_environ
@@ -34,6 +35,7 @@ from hotlap.values.trial import TrialPlan
 CONDITIONS: Final = "conditions"
 """The site whose fault means that a trial does not go through its windows."""
 _TRIALS: Final = "trials"
+_CACHE: Final = "cache"
 _OUTPUT: Final = "output.txt"
 _LEAST_FREE_BYTES: Final = 64 << 20
 _TAIL_BYTES: Final = 4000
@@ -100,7 +102,10 @@ class Trial:
         if ended.by == "asked":
             return f"it did not end when it was asked to, and was ended after {self.wall_s:.0f} s"
         if ended.by == "limit":
-            return f"the trial was ended after {self.wall_s:.0f} s, the most that it was given"
+            return (
+                f"the trial was ended after {self.wall_s:.0f} s, the most that it was given "
+                "(--budget SECONDS gives more)"
+            )
         if ended.by == "interrupt":
             return "Ctrl-C ended the trial"
         if ended.by == "lost":
@@ -154,6 +159,9 @@ class Lab:
     is_interrupted: bool = False
     """Ctrl-C has ended the trials."""
 
+    def __post_init__(self) -> None:
+        self.cache = CompileCache(self.folder / _CACHE, self.environ)
+
     def run(
         self,
         name: str,
@@ -170,6 +178,8 @@ class Lab:
         True asks for the trial's end. Raises NotContained, WrongUse as ``run_trial``, OSError
         when the record cannot be written.
         """
+        if not self.done:
+            self.cache.begin()
         folder = self.folder / _TRIALS / f"{len(self.done) + 1:02d}-{layout.plain(name)}"
         folder.mkdir(parents=True, mode=0o700)
         self.progress.begin(name, says, about_s if about_s is not None else limit_s)
@@ -177,6 +187,8 @@ class Lab:
         with self._place() as place:
             manifest = self._manifest(folder, plan, place)
             ended = run_trial(self._job(folder, limit_s, place), watch.started, watch.look)
+        if ended.by != "itself":
+            self.cache.spoiled()
         manifest.update(spawn_ns=ended.spawn_ns, exit_ns=ended.exit_ns, exit_code=ended.exit_code)
         if ended.faults:
             manifest["fault"] = ended.faults[0]
@@ -186,6 +198,10 @@ class Lab:
         said = "done" if trial.is_sound else trial.why_not()
         self.progress.end(name, said, trial.wall_s)
         return trial
+
+    def close(self) -> None:
+        """Remove what only trials need. Never raises."""
+        self.cache.end()
 
     def room(self) -> str | None:
         """Say in words why another trial could not be recorded; None when it can."""
@@ -210,13 +226,14 @@ class Lab:
         environ = child_environ(place.environ, site, folder / layout.HANDOFF)
         environ.update(offline(self.environ, own))
         environ.update(fresh_rendezvous(self.environ))
+        environ.update(self.cache.variables())
         environ.update(self.extra)
         return Job(
             place.argv,
             environ,
             place.start,
             folder / _OUTPUT,
-            (folder,),
+            (folder, *self.cache.through()),
             self.way,
             limit_s,
             place.scratch,

@@ -62,11 +62,14 @@ def series(process: Process) -> tuple[int, ...]:
 
 
 def start_up_s(record: Record) -> float | None:
-    """Return how long it took from the start of the command to its first step."""
+    """Return how long it took from the start of the command to the end of its first step.
+
+    The first step pays for what happens once (compiling, for minutes), in every trial anew.
+    """
     process = trainer(record)
-    if process is None or process.first_step_ns is None:
+    if process is None or not process.ticks:
         return None
-    return max(0.0, (process.first_step_ns - record.spawn_ns) / 1e9)
+    return max(0.0, (process.ticks[0].end_ns - record.spawn_ns) / 1e9)
 
 
 def counts(process: Process) -> dict[str, float]:

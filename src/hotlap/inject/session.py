@@ -13,7 +13,6 @@ from hotlap.probe.recorder import Recorder
 from hotlap.sites import catalogue, dynamo_frames
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
-from hotlap.values.trial import TrialPlan
 
 if TYPE_CHECKING:
     from hotlap.inject.conditions.conductor import Conditions
@@ -108,17 +107,19 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
         handoff.get("disabled", ()),
     )
     if handoff.get("trial"):
-        _prepare(session, TrialPlan.from_dict(handoff["trial"]))
+        _prepare(session, handoff["trial"])
     session.begin()
     _current = session
     return session
 
 
-def _prepare(session: Session, plan: TrialPlan) -> None:
+def _prepare(session: Session, raw: Mapping[str, Any]) -> None:
     """Make what only a trial has; a plain run does not even load it."""
     from hotlap.inject.conditions.conductor import Conditions
     from hotlap.inject.conditions.profiling import Profiling
+    from hotlap.values.trial import TrialPlan
 
+    plan = TrialPlan.from_dict(raw)
     session.conditions = Conditions(session, plan)
     session.profiling = Profiling(session.recorder, plan)
 

@@ -16,10 +16,28 @@ _COUNTED: Final = ("batches", "samples")
 
 @dataclass(frozen=True)
 class Measured:
-    """A result, and the stretches of time in which it was measured."""
+    """A result, and what of the loaders' work belongs to it.
+
+    stretches: the times in which it was measured. loaders, datasets: ordinals of the training
+    loaders, and the types of their data sets.
+    """
 
     result: WindowResult
     stretches: tuple[tuple[int, int], ...]
+    loaders: tuple[int, ...]
+    datasets: tuple[str, ...]
+
+    def holds(self, one: Fetches) -> bool:
+        """Tell whether a record belongs to it: by its middle, and by its loader.
+
+        A worker knows no loader, but its data set.
+        """
+        middle = (one.begin_ns + one.end_ns) // 2
+        if not any(begin <= middle < end for begin, end in self.stretches):
+            return False
+        if one.loader is not None:
+            return one.loader in self.loaders
+        return one.dataset in self.datasets
 
 
 def measured_of(value: Any) -> Measured:
@@ -29,7 +47,12 @@ def measured_of(value: Any) -> Measured:
     stretches = [need(tuple(one), tuple[int, ...], "segment") for one in pairs]
     if any(len(one) != 2 for one in stretches):
         raise ValueError("a segment has other than two ends")
-    return Measured(result, tuple(stretches) or ((result.begin_ns, result.end_ns),))
+    return Measured(
+        result,
+        tuple(stretches) or ((result.begin_ns, result.end_ns),),
+        need(tuple(value["loaders"]), tuple[int, ...], "loaders"),
+        need(tuple(value["datasets"]), tuple[str, ...], "datasets"),
+    )
 
 
 def _result_of(value: Any) -> WindowResult:
@@ -67,11 +90,7 @@ def with_splits(
 
 
 def _with_split(measured: Measured, fetches: list[Fetches]) -> WindowResult:
-    inside = [
-        one
-        for one in fetches
-        if any(begin <= (one.begin_ns + one.end_ns) // 2 < end for begin, end in measured.stretches)
-    ]
+    inside = [one for one in fetches if measured.holds(one)]
     if not inside:
         return measured.result
     split: dict[str, int | None] = {}

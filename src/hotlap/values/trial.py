@@ -52,6 +52,9 @@ class TrialPlan:
     profiler in trainer and workers; None for off. clock_samples: clock every single sample that
     a data set returns. settings: changes for what-if trials, by name (``detect_anomaly``: False,
     ``torch_threads``: 2, ``workers``: 2, ``persistent_workers``: True ...).
+    sample_switch_s: how long the profiler waits for the interpreter while no third thread runs
+    Python code; None for as long as any thread does (5 ms): Python code that runs for less is then
+    seen at the next call that gives the interpreter away.
     """
 
     windows: tuple[WindowPlan, ...] = ()
@@ -59,6 +62,7 @@ class TrialPlan:
     sample_hz: float | None = None
     clock_samples: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    sample_switch_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -73,6 +77,7 @@ class TrialPlan:
             sample_hz=raw.get("sample_hz"),
             clock_samples=bool(raw.get("clock_samples", False)),
             settings=dict(raw.get("settings", {})),
+            sample_switch_s=raw.get("sample_switch_s"),
         )
 
 

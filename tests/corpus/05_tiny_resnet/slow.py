@@ -102,7 +102,7 @@ if __name__ == "__main__":
     p.add_argument("--epochs", type=int, default=1)
     p.add_argument("--batch", type=int, default=16)
     p.add_argument("--lr", type=float, default=1e-3)
-    p.add_argument("--save-every", type=int, default=2)
+    p.add_argument("--save-every", type=int, default=1)
     p.add_argument("--out", default="runs/resnet")
     p.add_argument("--seed", type=int, default=0)
     run(p.parse_args())

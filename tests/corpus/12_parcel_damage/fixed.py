@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from torch.utils.data import DataLoader, Dataset
 
 FOLDER = Path("data/parcels")
-COUNT, SIDE = 480, 200
+COUNT, SIDE = 480, 240
 
 
 def render():
@@ -58,7 +58,7 @@ class Parcels(Dataset):
     def __getitem__(self, index):
         path, label = self.samples[index]
         with Image.open(path) as image:
-            pixels = np.asarray(image.reduce(4), dtype=np.float32) / 255
+            pixels = np.asarray(image.reduce(5), dtype=np.float32) / 255
         return torch.from_numpy(pixels).permute(2, 0, 1), label
 
 

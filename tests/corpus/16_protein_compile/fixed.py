@@ -38,7 +38,7 @@ class Mixer(nn.Module):
 
 
 class Regressor(nn.Module):
-    def __init__(self, width=64, depth=6):
+    def __init__(self, width=64, depth=3):
         super().__init__()
         self.embed = nn.Embedding(len(AMINO) + 1, width)
         self.blocks = nn.ModuleList(Mixer(width) for _ in range(depth))

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-DEPTH, SIDE = 40, 96
+DEPTH, SIDE = 40, 72
 
 
 def simulate_patients(folder, count):
@@ -24,8 +24,8 @@ def simulate_patients(folder, count):
         mask = np.zeros((DEPTH, SIDE, SIDE), dtype=np.uint8)
         for z in range(DEPTH):
             radius = 8 + 12 * np.sin(np.pi * (z + 1) / (DEPTH + 1)) + rng.normal(0, 1)
-            for cx in (32, 64):
-                mask[z] |= (x - cx) ** 2 + (0.7 * (y - 48)) ** 2 < radius**2
+            for cx in (24, 48):
+                mask[z] |= (x - cx) ** 2 + (0.7 * (y - 36)) ** 2 < radius**2
         volume[mask == 1] -= 700
         np.savez_compressed(f"{folder}/patient_{p:03d}.npz", volume=volume, mask=mask)
 
@@ -84,12 +84,12 @@ def dice_loss(logits, mask):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default="data/ct")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=4)
     opts = parser.parse_args()
 
     torch.manual_seed(6)
-    simulate_patients(opts.data, 16)
+    simulate_patients(opts.data, 12)
     loader = DataLoader(Slices(opts.data), opts.batch_size, shuffle=True)
     net = UNet()
     optimizer = torch.optim.Adam(net.parameters(), lr=2e-3)

@@ -64,7 +64,7 @@ class TrackNet(nn.Module):
 def main(epochs=3, batch_size=8):
     torch.manual_seed(34)
     loader = DataLoader(
-        Events(1200),
+        Events(640),
         batch_size=batch_size,
         shuffle=True,
         num_workers=2,

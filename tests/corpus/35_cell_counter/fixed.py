@@ -64,13 +64,13 @@ def validate(model, loader):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=8)
     args = parser.parse_args()
 
     torch.manual_seed(36)
     train = DataLoader(micrographs(400, 1), args.batch_size, shuffle=True)
-    valid = DataLoader(micrographs(900, 2), 30)
+    valid = DataLoader(micrographs(600, 2), 30)
     model = Counter()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     for epoch in range(args.epochs):

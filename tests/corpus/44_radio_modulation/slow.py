@@ -21,7 +21,7 @@ class References:
         self.taps = rng.normal(0, 1, (64, 8)) * np.exp(-np.arange(8) / 2)
 
     def channel(self, number):
-        time.sleep(0.003)
+        time.sleep(0.008)
         return self.taps[number % len(self.taps)]
 
 
@@ -71,7 +71,7 @@ class Receiver(nn.Module):
 
 def main(epochs=3, batch_size=16, workers=4):
     torch.manual_seed(45)
-    signals = Signals(960, References(multiprocessing.get_context("fork")))
+    signals = Signals(800, References(multiprocessing.get_context("fork")))
     loader = DataLoader(
         signals,
         batch_size=batch_size,

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +14,7 @@ import pytest
 
 from hotlap.inject.conditions import profile
 from hotlap.inject.conditions.profile import Table, Waiting
-from hotlap.inject.conditions.sampler import OTHER, Stack, Stacks, ThreadClocks
+from hotlap.inject.conditions.sampler import OTHER, Haste, Sampler, Stack, Stacks, ThreadClocks
 from hotlap.probe.ledger import COMPILE, DATA_WAIT, EPOCH_EDGE, FORWARD
 from hotlap.probe.ledger import OTHER as HOST
 from hotlap.probe.places import Places
@@ -237,3 +241,89 @@ def test_clocks_of_a_thread_that_is_gone_say_nothing() -> None:
     assert clocks.since(100) is None
     assert clocks.since(100) is None
     clocks.close()
+
+
+@pytest.fixture
+def interval() -> Iterator[float]:
+    """Return the interpreter's switch interval, and set it back in the end."""
+    before = sys.getswitchinterval()
+    yield before
+    sys.setswitchinterval(before)
+
+
+def threads(**files: str) -> Any:
+    """Return frames of threads 1, 2 … that are in these files."""
+    return {
+        int(name[1:]): SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
+        for name, file in files.items()
+    }
+
+
+def test_haste_ends_while_another_thread_runs(interval: float) -> None:
+    haste = Haste(0.001)
+    haste.suit(threads(t1="train.py", t2="sampler.py", t3="/lib/threading.py"), 1, 2)
+    assert sys.getswitchinterval() == pytest.approx(0.001)
+    haste.suit(threads(t1="train.py", t2="sampler.py", t3="loader.py"), 1, 2)
+    assert sys.getswitchinterval() == interval
+    haste.suit(threads(t1="train.py", t2="sampler.py"), 1, 2)
+    assert sys.getswitchinterval() == pytest.approx(0.001)
+    haste.end()
+    haste.end()
+    assert sys.getswitchinterval() == interval
+
+
+def test_what_the_script_sets_is_left_alone(interval: float) -> None:
+    haste = Haste(0.001)
+    haste.suit(threads(t1="train.py"), 1)
+    sys.setswitchinterval(2 * interval)
+    haste.suit(threads(t1="train.py"), 1)
+    haste.end()
+    haste.suit(threads(t1="train.py"), 1)
+    assert sys.getswitchinterval() == pytest.approx(2 * interval)
+
+
+def test_without_haste_the_interval_is_not_touched(interval: float) -> None:
+    haste = Haste(None)
+    haste.suit(threads(t1="train.py"), 1)
+    assert sys.getswitchinterval() == interval
+
+
+def test_a_sampler_that_fails_ends_in_words() -> None:
+    def look(*_: Any) -> None:
+        raise KeyError("no such thing")
+
+    main = threading.get_ident()
+    sampler = Sampler(1000.0, Stacks(Places("/start")), lambda: main, look, lambda: None)
+    before = threading.active_count()
+    sampler.start()
+    assert threading.active_count() == before
+    deadline = time.monotonic() + 60
+    while sampler.failure is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sampler.stop()
+    assert "KeyError: 'no such thing' (test_profile.py:" in str(sampler.failure)
+    assert sampler.failure is not None
+    assert sampler.failure.__traceback__ is None
+    sampler.start()
+    assert not sampler.running, "it has had its chance"
+
+
+def test_a_sampler_keeps_no_frame() -> None:
+    class Witness:
+        pass
+
+    main, looks = threading.get_ident(), threading.Semaphore(0)
+    sampler = Sampler(
+        1000.0, Stacks(Places("/start")), lambda: main, lambda *_: looks.release(), lambda: None
+    )
+
+    def held() -> weakref.ref[Witness]:
+        witness = Witness()
+        for _ in range(3):
+            assert looks.acquire(timeout=60)
+        return weakref.ref(witness)
+
+    sampler.start()
+    reference = held()
+    sampler.stop()
+    assert reference() is None

@@ -139,6 +139,8 @@ def copied(value: Any, tensor: Callable[[Any], Any], depth: int = 0) -> Any:
 
 
 def _copied_mapping(value: Any, tensor: Callable[[Any], Any], depth: int) -> Any:
+    if not hasattr(value, "__setitem__"):
+        return value  # nobody takes anything out of it either
     made = copy.copy(value)
     for name, one in value.items():
         made[name] = copied(one, tensor, depth + 1)

@@ -7,13 +7,14 @@ the window with words, never the training.
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
 from hotlap.inject.conditions import windows
-from hotlap.inject.conditions.deliveries import Deliveries, Source, known_of
+from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
@@ -28,6 +29,7 @@ from hotlap.sites.steering import Own, steer_loaders
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
 
 _NS: Final = 1_000_000_000
+_REMEMBERED: Final = 16
 _MOST_SEGMENTS: Final = 500
 _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
@@ -62,6 +64,7 @@ class Conditions:
         self._waited = 0
         self._after_loaders = False
         self._totals: dict[int, tuple[int, int | None]] = {}
+        self._older: dict[int, tuple[int, int | None]] = {}
         self._used: list[Source] = []
         self._failed = False
         if self._own is not None:
@@ -134,16 +137,9 @@ class Conditions:
         if self._pid != windows.pid() or self._failed:
             return
         try:
-            known = known_of(iterator)
             stretch = self._recorder.timeline.stretch
-            evaluates = stretch is not None and stretch.explicit
-            if known is not None and known.trains and not evaluates:
-                source = self.deliveries.of(known)
-                if source.iterator is None or source.iterator() is not iterator:
-                    loader = iterator.__dict__.get("_hotlap_source")
-                    if loader is not None:
-                        source.began(loader, iterator)
-                self.deliveries.delivered(known, batch)
+            if stretch is None or not stretch.explicit:
+                self.deliveries.delivered(iterator, batch, self._steps > 0)
         except Exception as error:
             self._fault(error)
 
@@ -159,7 +155,10 @@ class Conditions:
                 self._fault(error)
         iterator = self.replay.begun(loader, begin, known)
         if hasattr(iterator, "__dict__"):
-            iterator.__dict__["_hotlap_source"] = loader
+            # Held, as `for batch in DataLoader(...)` holds it nowhere else; not where the loader
+            # holds its iterator: in a ring both would outlive the script's last use, and workers.
+            held = not getattr(loader, "persistent_workers", False)
+            iterator.__dict__[LOADER] = (lambda: loader) if held else weakref.ref(loader)
         return iterator
 
     def _exhausted(self, iterator: Any) -> int:
@@ -200,6 +199,7 @@ class Conditions:
         self._steps += 1
         if self._steps == 1:
             self._settings.first_step_ended()
+            self.deliveries.first_step_ended()
             self._write_facts()
         self.deliveries.step_ended()
         self._learn_used()
@@ -217,15 +217,16 @@ class Conditions:
                 self.stop.wanted = True
 
     def _learn_used(self) -> None:
-        """Remember which loaders have fed the last steps: those of one cycle, or of a few."""
-        used = self.deliveries.active(self._totals)
+        """Remember which loaders have fed the latest 16 to 32 steps."""
+        used = self.deliveries.active(self._older)
         if used:
             self._used = used
-        if self._steps % 16 == 0:
-            self._totals = self.deliveries.totals()
+        if self._steps % _REMEMBERED == 0:
+            self._older, self._totals = self._totals, self.deliveries.totals()
 
     def _weights(self, used: list[Source]) -> list[int]:
-        return [max(1, source.batches) for source in used]
+        before = {key: batches for key, (batches, _) in self._older.items()}
+        return [max(1, one.batches - before.get(one.known.ordinal, 0)) for one in used]
 
     def _in_window(self, raw: Raw, window: windows.Steps) -> None:
         if self._measure is None:
@@ -345,7 +346,13 @@ class Conditions:
         """Write a result at once. segments: where in it was measured, if not all the time."""
         self._write_facts()
         recording = self._recorder.recording
-        written = {**asdict(result), "segments": list(segments)[:_MOST_SEGMENTS]}
+        known = [source.known for source in self._used]
+        written = {
+            **asdict(result),
+            "segments": list(segments)[:_MOST_SEGMENTS],
+            "loaders": [one.ordinal for one in known],
+            "datasets": sorted({one.facts["dataset"] for one in known}),
+        }
         recording.add(frames.encode_json("winr", written))
         recording.flush()
 

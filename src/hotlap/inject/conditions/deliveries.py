@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
+from collections import deque
 from typing import Any, Final
 
 from hotlap.inject.conditions import batches
 
 MOST_BATCHES: Final = 64
 MOST_BYTES: Final = 512 << 20
-MOST_TENSORS: Final = 512
+MOST_TENSORS: Final = 256
 """Each tensor that a worker made may hold a file descriptor of the training process."""
 REPLAYED: Final = "_hotlap_replayed"
 """The attribute in which an iterator has how many batches were given in place of its own."""
+LOADER: Final = "_hotlap_source"
+"""The attribute in which an iterator has what gives its loader."""
 ENOUGH: Final = 8
 """So many batches are kept of a loader whose batches are all of one shape."""
 
@@ -53,6 +56,7 @@ class Source:
         self.samples: int | None = 0
         self.kept: list[Kept] = []
         self.in_place = False
+        self.unkeepable: str | None = None
         self.expected: int | None = known.facts["batch_size"]
         self.seen_length: int | None = None
         self._unchecked: list[Kept] = []
@@ -89,6 +93,16 @@ class Source:
             self._unchecked.append(kept)
         while len(self.kept) > 2 and self._too_much():
             self._drop()
+
+    def try_keep(self, batch: Any, samples: int | None) -> None:
+        """Keep it if that can be done; a batch may be anything, and refuse anything."""
+        if self.unkeepable is not None:
+            return
+        try:
+            self.keep(batch, samples)
+        except Exception as error:
+            self.kept.clear()
+            self.unkeepable = f"{type(error).__name__}: {error}"[:200]
 
     def _too_much(self) -> bool:
         return (
@@ -137,6 +151,7 @@ class Deliveries:
 
     def __init__(self) -> None:
         self.sources: dict[int, Source] = {}
+        self._early: deque[tuple[Any, Any, int | None]] = deque(maxlen=8)
         self.keeping = False
 
     def of(self, known: Any) -> Source:
@@ -146,13 +161,38 @@ class Deliveries:
             source = self.sources[known.ordinal] = Source(known)
         return source
 
-    def delivered(self, known: Any, batch: Any) -> None:
-        """Count a batch of a training loader, and keep it where a replay is to come."""
+    def delivered(self, iterator: Any, batch: Any, stepped: bool) -> None:
+        """Count a batch of a training loader, and keep it where a replay is to come.
+
+        stepped: a step has ended before. Until then no loader is known to train.
+        """
+        known = known_of(iterator)
+        if known is None:
+            return
+        if known.trains:
+            source = self._tied(known, iterator)
+            size = batches.samples(batch, source.expected)
+            source.count(size)
+            if self.keeping:
+                source.try_keep(batch, size)
+        elif not stepped:
+            size = batches.samples(batch, known.facts["batch_size"])
+            self._early.append((known, iterator, size))
+
+    def first_step_ended(self) -> None:
+        """Count the batches of the loaders that turned out to train."""
+        for known, iterator, size in self._early:
+            if known.trains:
+                self._tied(known, iterator).count(size)
+        self._early.clear()
+
+    def _tied(self, known: Any, iterator: Any) -> Source:
         source = self.of(known)
-        size = batches.samples(batch, source.expected)
-        source.count(size)
-        if self.keeping:
-            source.keep(batch, size)
+        if source.iterator is None or source.iterator() is not iterator:
+            loader = iterator.__dict__.get(LOADER, _nothing)()
+            if loader is not None:
+                source.began(loader, iterator)
+        return source
 
     def step_ended(self) -> None:
         """Look after what the script did to its batches."""
@@ -191,6 +231,10 @@ class Deliveries:
         self.keeping = False
         for source in self.sources.values():
             source.kept.clear()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _same(tensor: Any) -> Any:

@@ -208,11 +208,9 @@ def _sum_up(found: Drained, segments: list[Arrivals], round_of: int) -> None:
 def tap_of(source: Source, own: Own) -> Tap:
     """Return the tap of a training loader as it stands, in the middle of its epoch.
 
-    Raises LookupError, in words, where the loader is gone.
+    Raises LookupError, in words, where the loader is gone or cannot be drained.
     """
-    loader = source.loader() if source.loader is not None else None
-    if loader is None:
-        raise LookupError("the training loader no longer exists")
+    loader = _loader_of(source)
     return Tap(
         live_iterator(source),
         lambda: own.iter(loader),
@@ -226,11 +224,9 @@ def tap_of(source: Source, own: Own) -> Tap:
 def tap_with(source: Source, own: Own, workers: int) -> tuple[Tap, list[str]]:
     """Return the tap of a new loader over the same data with so many workers, and notes.
 
-    Raises LookupError, in words, where the loader is gone; else what ``DataLoader`` raises.
+    Raises LookupError, in words, as ``tap_of``; else what ``DataLoader`` raises.
     """
-    loader = source.loader() if source.loader is not None else None
-    if loader is None:
-        raise LookupError("the training loader no longer exists")
+    loader = _loader_of(source)
     notes = []
     place = sys.modules["torch"].utils.data.DataLoader
     if type(loader).__iter__ is not place.__iter__:
@@ -246,6 +242,19 @@ def tap_with(source: Source, own: Own, workers: int) -> tuple[Tap, list[str]]:
     # The first round waits for the workers to start, in the second they open what they need.
     skip = max(1, 2 * workers - 1)
     return Tap(None, lambda: own.iter(other), own.next, workers, skip, source.expected), notes
+
+
+def _loader_of(source: Source) -> Any:
+    loader = source.loader() if source.loader is not None else None
+    if loader is None:
+        raise LookupError("the training loader no longer exists")
+    torch = sys.modules["torch"]
+    pipe = getattr(torch.utils.data, "IterDataPipe", ())
+    together = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if together and isinstance(loader.dataset, pipe) and torch.distributed.get_world_size() > 1:
+        # It asks all ranks for a seed at each epoch: one that is quicker would wait for ever.
+        raise LookupError("a data pipe of several ranks cannot be drained by each alone")
+    return loader
 
 
 def _arguments(loader: Any, workers: int) -> dict[str, Any]:

@@ -68,7 +68,12 @@ class Profiling:
         self._sampler: Sampler | None = None
         if self._plan.sample_hz:
             self._sampler = Sampler(
-                self._plan.sample_hz, self._stacks, self._target, self._look, self._pause
+                self._plan.sample_hz,
+                self._stacks,
+                self._target,
+                self._look,
+                self._pause,
+                self._plan.sample_switch_s,
             )
         self._recorder.journal.status.append(self._status)
 

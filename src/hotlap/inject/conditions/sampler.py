@@ -6,7 +6,7 @@ spent that time is what the kernel counts for it: on a core, waiting for a core,
 
 A look that is due while Python code runs comes when that code gives the interpreter away: at the
 next call that does so by itself, or after ``sys.getswitchinterval()``, 5 ms. So code that runs
-for less between two such calls is seen at the second of them.
+for less between two such calls is seen at the second of them; ``Haste`` is the remedy.
 
 No frame outlives a look, nothing of the user's is touched, and the interpreter is not given away
 in between: the thread looked at cannot move on while it is looked at.
@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import traceback
-from _thread import allocate_lock, get_native_id, start_new_thread
+from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 from collections.abc import Callable
 from time import perf_counter_ns, thread_time_ns
 from types import CodeType, FrameType
@@ -41,6 +41,9 @@ _SLIGHT_PART: Final = 50
 """A thread that was off its core for less than this, or than one part in so many, worked."""
 _LATE_NS: Final = 1_000_000
 """A look that comes so much after its time had to wait for the interpreter, or for a core."""
+_WAITING_IN: Final = frozenset(
+    ("threading.py", "queue.py", "queues.py", "selectors.py", "connection.py", "socket.py")
+)
 _OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__)) + os.sep
 _LIBRARY, _USERS, _OURS, _WORKERS = range(4)
 _WORKERS_FILE: Final = os.path.join("torch", "utils", "data", "_utils", "worker.py")
@@ -187,11 +190,53 @@ class ThreadClocks:
                 os.close(file)
 
 
+class Haste:
+    """Lets the sampler have the interpreter sooner, while no other thread would notice.
+
+    ``sys.setswitchinterval`` holds for all threads; so it is changed only while the thread looked
+    at is the only one that runs Python code, and never against the script's own wish.
+
+    switch_s: how long the sampler waits for the interpreter; None to leave the interval alone.
+    """
+
+    def __init__(self, switch_s: float | None) -> None:
+        self._switch_s = switch_s
+        self._theirs: float | None = None
+        self._ours: float | None = None
+
+    def suit(self, frames: dict[int, FrameType], *lookers: int) -> None:
+        """Change the interval, or change it back. frames: of all threads, by ident."""
+        if self._switch_s is None:
+            return
+        alone = all(_rests(frame) for ident, frame in frames.items() if ident not in lookers)
+        if not alone:
+            self.end()
+        elif self._ours is None:
+            self._theirs = sys.getswitchinterval()
+            sys.setswitchinterval(self._switch_s)
+            self._ours = sys.getswitchinterval()
+        elif sys.getswitchinterval() != self._ours:
+            self._switch_s = None  # the script has set it meanwhile
+
+    def end(self) -> None:
+        """Change it back, unless the script has set it meanwhile."""
+        if self._ours is not None and self._theirs is not None:
+            if sys.getswitchinterval() == self._ours:
+                sys.setswitchinterval(self._theirs)
+            self._ours = None
+
+
+def _rests(frame: FrameType) -> bool:
+    """Tell whether a thread waits for something, by the library that it waits in."""
+    return os.path.basename(frame.f_code.co_filename) in _WAITING_IN
+
+
 class Sampler:
     """Looks at one thread about ``hz`` times a second, at random intervals.
 
     target: tells which thread, by its ident. look: called for each look, in the sampler's thread.
     pause: called in that thread between two looks; may take its time.
+    switch_s: see ``Haste``.
     The thread is one of ``_thread``: ``threading.enumerate`` does not show it. It takes no signals.
     """
 
@@ -202,8 +247,10 @@ class Sampler:
         target: Callable[[], int],
         look: Look,
         pause: Callable[[], None],
+        switch_s: float | None = None,
     ) -> None:
         self.hz = hz
+        self._haste = Haste(switch_s)
         self._stacks = stacks
         self._target = target
         self._look = look
@@ -214,7 +261,7 @@ class Sampler:
         self._at = 0
         self._wake: Any = None
         self._done: Any = None
-        self._native = 0
+        self._native = self._own = 0
         self.failure: BaseException | None = None
         self.looks = self.late = 0
         self.late_ns = 0
@@ -269,7 +316,7 @@ class Sampler:
 
     def _run(self, wake: Any, done: Any) -> None:
         try:
-            self._native = get_native_id()
+            self._native, self._own = get_native_id(), get_ident()
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             self._cost_before = self.cost_ns
             mean = 1.0 / self.hz
@@ -288,6 +335,7 @@ class Sampler:
             line = f"{os.path.basename(place.filename)}:{place.lineno}"
             self.failure = RuntimeError(f"{type(error).__name__}: {error} ({line})")
         finally:
+            self._haste.end()
             done.release()
 
     def _sample(self, due: int) -> None:
@@ -297,7 +345,10 @@ class Sampler:
         now = perf_counter_ns()
         since = now - self._at
         spent = None if self._clocks is None else self._clocks.since(since)
-        stack = self._stacks.of(sys._current_frames().get(ident))
+        frames = sys._current_frames()
+        stack = self._stacks.of(frames.get(ident))
+        self._haste.suit(frames, ident, self._own)
+        del frames
         self._at = now
         if stack == NOTHING:
             return  # the thread has ended

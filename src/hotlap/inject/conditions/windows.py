@@ -97,6 +97,9 @@ class Replayed(Steps):
         used = self.stage.used()
         if used and all(len(source.kept) >= 2 for source in used):
             return True
+        for source in used:
+            if source.unkeepable is not None:
+                raise LookupError(f"its batches cannot be kept ({source.unkeepable})")
         if waited >= _PATIENCE or (not used and self.stage.steps() > _PATIENCE):
             raise LookupError(
                 "no batch of a training loader was seen: the script has no torch DataLoader, or "
