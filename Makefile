@@ -53,10 +53,12 @@ $(VENV)/.torch: constraints.txt
 	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt uv
 	touch $@
 
-$(VENV)/.demo: $(VENV)/.torch pyproject.toml
+HOOKS := hatch_build.py $(wildcard src/hotlap/fast/*.[ch])
+
+$(VENV)/.demo: $(VENV)/.torch pyproject.toml $(HOOKS)
 	$(UV) '.[demo]'
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml $(HOOKS)
 	$(UV) '.[dev]'
 	touch $(VENV)/.demo $@

@@ -18,6 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"some of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="under two minutes, wide intervals")
+    parser.add_argument("--pure", action="store_true", help="overhead: of the hooks in Python")
     parser.add_argument(
         "--rivals-dir",
         type=Path,
@@ -38,7 +39,7 @@ def main() -> int:
     if "size" in chosen:
         held = size.run(args.quick) and held
     if "overhead" in chosen:
-        held = overhead.run(args.quick) and held
+        held = overhead.run(args.quick, args.pure) and held
     if "rivals" in chosen:
         rivals.run(args.quick, args.rivals_dir)
     print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")

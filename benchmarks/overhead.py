@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,17 +35,20 @@ class Case:
     batch: int
     steps: int
     pairs: int
+    pure: bool = False
 
     @property
     def name(self) -> str:
         """Return what the tables call it."""
         size = f"{self.target_us / 1000:g} ms" if self.target_us else "100 submodules"
-        return f"{size}, {self.workers} workers, batch {self.batch}"
+        pure = ", hooks in Python" if self.pure else ""
+        return f"{size}, {self.workers} workers, batch {self.batch}{pure}"
 
     def words(self) -> list[str]:
         """Return the options that the scripts understand."""
         model = ["--target-us", str(self.target_us)] if self.target_us else ["--deep"]
-        return [*model, "--workers", str(self.workers), "--batch", str(self.batch)]
+        pure = ["--pure"] if self.pure else []
+        return [*model, "--workers", str(self.workers), "--batch", str(self.batch), *pure]
 
 
 def cases(quick: bool) -> list[Case]:
@@ -124,10 +127,13 @@ def _difference(pairs: Sequence[Sequence[dict[str, Any]]], name: str) -> Interva
     return median_interval([(hooked[name] - bare[name]) / 1000 for bare, hooked in pairs])
 
 
-def run(quick: bool) -> bool:
-    """Measure all cases, print and keep them; return whether no bound is known to be broken."""
+def run(quick: bool, pure: bool = False) -> bool:
+    """Measure all cases, print and keep them; return whether no bound is known to be broken.
+
+    pure: with hooks in Python, also where compiled ones are there.
+    """
     results = []
-    for case in cases(quick):
+    for case in (replace(one, pure=pure) for one in cases(quick)):
         results.append(measure(case))
         print(f"  {case.name}: {results[-1].cpu_median_step.text()} us", flush=True)
     show(results)

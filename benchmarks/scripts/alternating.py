@@ -107,12 +107,16 @@ def main() -> None:
     parser.add_argument("--target-us", type=float, help="CPU time of a step to aim at")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--run", type=Path, required=True, help="folder for the record")
+    parser.add_argument("--pure", action="store_true", help="hooks in Python only")
     args = parts.arguments(parser)
     width = calibrate(args) if args.target_us else args.width
     training = Training(args, width)
     training.block()
 
     # Not before: what is calibrated knows nothing of hotlap.
+    from hotlap.fast import switch
+
+    switch.off = args.pure
     from hotlap.inject.session import Session
 
     session = Session(args.run, os.getcwd())

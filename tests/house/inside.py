@@ -7,7 +7,7 @@ from pathlib import Path
 
 from house.source import AT_IMPORT, FOR_TYPES, IN_FUNCTION, Import, imports, python_files
 
-INSIDE = ("errors", "values", "stats", "runs", "sites", "probe", "inject")
+INSIDE = ("errors", "values", "stats", "runs", "fast", "sites", "probe", "inject")
 USERS_OWN = {"torch"}
 """Imported inside functions only: the training process has it, or there is nothing to measure."""
 BY_SITE = {"sitecustomize", "usercustomize"}

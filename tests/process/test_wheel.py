@@ -6,6 +6,9 @@ stands for the environment that a user already has. hotlap and what it depends o
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -119,9 +122,44 @@ def test_every_file_of_the_package_is_in_the_wheel(checkout: Path, wheel: Path) 
     assert f"hotlap-{__version__}.dist-info/licenses/LICENSE" in held
 
 
-def test_the_wheel_is_small_and_pure(wheel: Path) -> None:
-    assert wheel.name == f"hotlap-{__version__}-py3-none-any.whl"
+def can_compile() -> bool:
+    compiler = shlex.split(sysconfig.get_config_var("LDSHARED"))[0]
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
+    return shutil.which(compiler) is not None and header.is_file()
+
+
+def test_the_wheel_is_small_and_has_the_hooks_of_this_python(wheel: Path) -> None:
     assert wheel.stat().st_size < 2_000_000
+    with zipfile.ZipFile(wheel) as opened:
+        hooks = [name for name in opened.namelist() if name.endswith(".so")]
+    if not can_compile():
+        assert (hooks, wheel.name) == ([], f"hotlap-{__version__}-py3-none-any.whl")
+        pytest.skip("there is no compiler here, or no Python.h; the wheel is pure")
+    assert hooks == [f"hotlap/fast/_hooks{sysconfig.get_config_var('EXT_SUFFIX')}"]
+    python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    assert wheel.name.startswith(f"hotlap-{__version__}-{python}-{python}-")
+
+
+@pytest.mark.parametrize("environ", [{"HOTLAP_PURE": "1"}, {"CC": "/no/such/compiler"}])
+def test_without_a_compiler_the_wheel_is_pure(
+    environ: dict[str, str], checkout: Path, tmp_path: Path
+) -> None:
+    words = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path)
+    said = check(*words, cwd=checkout, env={**os.environ, **environ})
+    assert "hotlap's hooks are not compiled: " in said
+    (pure,) = tmp_path.glob("*.whl")
+    assert pure.name == f"hotlap-{__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(pure) as opened:
+        assert not [name for name in opened.namelist() if name.endswith(".so")]
+
+
+def test_installed_hooks_are_used(bare: Path) -> None:
+    if not can_compile():
+        pytest.skip("there is no compiler here, or no Python.h")
+    asked = "from hotlap.fast import choice; print(choice.because, choice.hooks.__file__)"
+    because, place = check(bare / "bin" / "python", "-c", asked).split()
+    assert because == "None"
+    assert place.startswith(str(bare))
 
 
 def test_without_torch_it_starts_and_says_what_to_install(bare: Path, tmp_path: Path) -> None:

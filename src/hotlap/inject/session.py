@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotlap.probe.recorder import Recorder
-from hotlap.sites import catalogue
+from hotlap.sites import catalogue, dynamo_frames
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
@@ -26,7 +26,8 @@ class Session:
 
     run: the run directory. start_dir: what source files are shown relative to.
     faults, disabled: see ``sites.hub.Hub``. start_ns: when what is measured began, in monotonic
-    nanoseconds; None for the start of the process.
+    nanoseconds; None for the start of the process. withheld: why compiled hooks are not to be
+    used; None: they may be, since ``imported`` will be called when Dynamo is imported.
     """
 
     def __init__(
@@ -36,7 +37,9 @@ class Session:
         faults: Iterable[str] = (),
         disabled: Iterable[str] = (),
         start_ns: int | None = None,
+        withheld: str | None = None,
     ) -> None:
+        self._withheld = withheld
         self.recorder = Recorder(run, start_dir, start_ns)
         self._ended = False
         self.profiling: Profiling | None = None
@@ -47,7 +50,9 @@ class Session:
 
     def begin(self) -> None:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
-        self.recorder.attach(self.hub)
+        if self.conditions is not None or self.profiling is not None:
+            self._withheld = "in a trial, every tick has listeners"
+        self.recorder.attach(self.hub, self._withheld)
         if self.conditions is not None:
             self.conditions.attach()
         if self.profiling is not None:
@@ -122,7 +127,10 @@ def _prepare(session: Session, raw: Mapping[str, Any]) -> None:
 def begin(run: Path, start_dir: str, start_ns: int) -> Session:
     """Start a session from inside, for the API; ``finish`` ends it."""
     global _current
-    session = Session(run, start_dir, start_ns=start_ns)
+    # Nobody listens to imports here, and what Dynamo traces must be in Python by then.
+    known = all(name in sys.modules for name in dynamo_frames.MODULES)
+    withheld = None if known else "torch.compile could come unseen"
+    session = Session(run, start_dir, start_ns=start_ns, withheld=withheld)
     session.begin()
     _current = session
     return session

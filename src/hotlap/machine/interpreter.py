@@ -50,6 +50,7 @@ answer({
     "executable": sys.executable, "version": platform.python_version(), "prefix": sys.prefix,
     "packages": found,
     "headers": os.path.isfile(os.path.join(sysconfig.get_paths()["include"], "Python.h")),
+    "suffix": sysconfig.get_config_var("EXT_SUFFIX"),
 })
 """
 )
@@ -109,7 +110,8 @@ _DECODERS: Final = {
 class Python:
     """An interpreter that answered. packages: version by name (lower case, with hyphens).
 
-    headers: ``Python.h`` is there, which ``torch.compile`` needs on the CPU.
+    headers: ``Python.h`` is there, which ``torch.compile`` needs on the CPU. suffix: how files of
+    compiled modules for it end; None: it does not tell.
     """
 
     executable: str
@@ -117,6 +119,7 @@ class Python:
     prefix: str
     headers: bool
     packages: Mapping[str, str] = field(repr=False)
+    suffix: str | None = None
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ class DeviceClock:
     """Watches the phases of the training thread on the device's side.
 
     torch: the module; of it only ``cuda``, ``version`` and what tells that it compiles are used.
+    usable: whether this build of torch knows CUDA or HIP; else this subscribes to nothing.
     Subscribes after the ledger's watchers, so it hears of a begin after them, of an end before.
     Cost: 0.1 us per phase outside of sampled steps; 3 us per mark in them.
     """
@@ -71,7 +72,7 @@ class DeviceClock:
         self._timeline = timeline
         self._journal = journal
         self._torch = torch
-        self._usable = bool(torch.version.cuda or torch.version.hip)
+        self.usable = bool(torch.version.cuda or torch.version.hip)
         self._reset()
 
     def _reset(self) -> None:
@@ -81,22 +82,21 @@ class DeviceClock:
         self._sample: Sample | None = None
         self._pending: deque[Sample] = deque()
         self._turns = Turns(self._timeline)
+        self._timeline.begun = self._turns.note if self.usable else None
         self._stepping = (0, 0)
         self._blind = 0
-        self._due = WARM_UP if self._usable else _NEVER
+        self._timeline.due = WARM_UP if self.usable else _NEVER
         self._wait = 1
         self._spent_ns = 0
-        self.because: str | None = why.TOO_SHORT if self._usable else why.NO_BUILD
-        self.taken = 0
-        self.dropped = 0
-        self.resolved = 0
+        self.because: str | None = why.TOO_SHORT if self.usable else why.NO_BUILD
+        self.taken = self.dropped = self.resolved = 0
         self._times: dict[int, int] = {}
         self._written: tuple[Any, ...] | None = None
         self._journal.status.append(self.write)
 
     def attach(self, hub: Hub) -> None:
         """Subscribe to the phases; on a build without CUDA and HIP to nothing."""
-        if not self._usable:
+        if not self.usable:
             return
         hub.subscribe("module_call", self.forward_begins, self.forward_ended)
         hub.subscribe("backward", self.backward_begins, self.backward_ended)
@@ -113,25 +113,25 @@ class DeviceClock:
 
     def forward_begins(self, module: Any) -> Sample | int:
         """The outermost forward pass of a model begins."""
-        return 0 if self._timeline.ticks < self._due else self._enter(FORWARD, module)
+        return 0 if self._timeline.ticks < self._timeline.due else self._enter(FORWARD, module)
 
     def backward_begins(self, _: Any) -> Sample | int:
         """A backward pass begins."""
-        return 0 if self._timeline.ticks < self._due else self._enter(BACKWARD, None)
+        return 0 if self._timeline.ticks < self._timeline.due else self._enter(BACKWARD, None)
 
     def optimizer_begins(self, optimizer: Any) -> Sample | int:
         """An optimizer steps."""
         ticks = self._timeline.ticks
         self._turns.begins(ticks, optimizer)
-        return 0 if ticks < self._due else self._enter(OPTIMIZER, optimizer)
+        return 0 if ticks < self._timeline.due else self._enter(OPTIMIZER, optimizer)
 
     def collective_begins(self, _: Any) -> Sample | int:
         """The script calls a collective."""
-        return 0 if self._timeline.ticks < self._due else self._enter(COMMUNICATION, None)
+        return 0 if self._timeline.ticks < self._timeline.due else self._enter(COMMUNICATION, None)
 
     def copy_begins(self, _: Any) -> Sample | int:
         """A copy begins that may cross devices."""
-        return 0 if self._timeline.ticks < self._due else self._enter(TRANSFER, None)
+        return 0 if self._timeline.ticks < self._timeline.due else self._enter(TRANSFER, None)
 
     def forward_ended(self, sample: Sample, _: Any) -> None:
         """The forward pass has returned."""
@@ -235,19 +235,19 @@ class DeviceClock:
 
     def _open(self, subject: Any) -> Sample | None:
         """Begin a sample here, at the first edge after a tick, if all is as it should be."""
-        if self._timeline.ticks < self._due:
+        if self._timeline.ticks < self._timeline.due:
             return None
         if not self._torch.cuda.is_initialized():
             self._later(why.NOT_USED)
         elif self._device is None:
             self._learn_device(subject)
         elif not self._turns.closed():
-            self._due = self._timeline.ticks + 1
+            self._timeline.due = self._timeline.ticks + 1
         elif (because := self._obstacle()) is not None:
             self._later(because)
         else:
             self._sample = Sample(self._timeline.ticks, self._carved_ns())
-            self._due = -1
+            self._timeline.due = -1
         return self._sample
 
     def _obstacle(self) -> str | None:
@@ -282,7 +282,7 @@ class DeviceClock:
         if not self.resolved:
             self.because = why.BEHIND
         step_ns = max(1, sample.closed_ns - sample.begun_ns)
-        self._due = sample.ticks + (0 if self.taken < AT_ONCE else self._interval(step_ns))
+        self._timeline.due = sample.ticks + (0 if self.taken < AT_ONCE else self._interval(step_ns))
         self._resolve()
         return None
 
@@ -306,7 +306,7 @@ class DeviceClock:
         indices = {index for kind, index in found if kind == "cuda"}
         if len(indices) == 1:
             self._device = indices.pop()
-            self._due = self._timeline.ticks + 1
+            self._timeline.due = self._timeline.ticks + 1
             self._stream = self._events.stream(self._device or 0)
         elif indices:
             self._later(why.SEVERAL)
@@ -322,7 +322,7 @@ class DeviceClock:
         """Try again after some steps, and after ever more of them while it does not work."""
         if not self.resolved:
             self.because = because
-        self._due = self._timeline.ticks + self._wait
+        self._timeline.due = self._timeline.ticks + self._wait
         self._wait = min(2 * self._wait, _LONGEST)
 
     def _abandon(self, because: str) -> bool:
@@ -383,7 +383,7 @@ class DeviceClock:
 
     def _fail(self, error: BaseException) -> None:
         """Be silent from now on; what was resolved before stays true."""
-        self._due = _NEVER
+        self._timeline.due = _NEVER
         self._sample = None
         _left_behind.append(self._pending)
         self._pending = deque()

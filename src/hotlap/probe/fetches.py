@@ -19,6 +19,7 @@ from collections.abc import Callable
 from time import perf_counter_ns, thread_time_ns
 from typing import Any, Final
 
+from hotlap.fast.choice import Sample
 from hotlap.sites.hub import Hub
 
 _SINGLY: Final = 32
@@ -108,7 +109,7 @@ class Fetch:
         self.wall = perf_counter_ns()
 
 
-class Fetches:
+class Fetches(Sample):
     """Measures the batches that this process prepares and hands sums over.
 
     identity: called once per batch for what tells the loader (``loader``, ``worker``,
@@ -125,17 +126,14 @@ class Fetches:
         identity: Callable[[Any], dict[str, Any] | None],
         write: Callable[[dict[str, Any]], None],
     ) -> None:
+        super().__init__()
+        self.open: Fetch | None
         self._identity = identity
         self._write = write
         self._files: ThreadFiles | None = None
-        self._open: Fetch | None = None
         self._sum: dict[str, Any] | None = None
         self._sum_key: tuple[Any, ...] = ()
         self._written = 0
-        self._fetcher = 0
-        self._skipping = False
-        self._skipped = 0
-        self._to_skip = 0
         self._left_out = 0
         self._mean_skip = 0
         self._gap_ns = _PAUSE_NS
@@ -155,22 +153,22 @@ class Fetches:
 
     def fetch_begins(self, subject: tuple[Any, ...]) -> Fetch | int:
         """Read the counters before a batch is made, unless this one is left out of the sample."""
-        if self._open is not None or self._skipping:
+        if self.open is not None or self.skipping:
             return 0
-        if self._to_skip and id(subject[0]) == self._fetcher:
-            self._to_skip -= 1
-            self._skipping = True
+        if self.to_skip and id(subject[0]) == self.fetcher:
+            self.to_skip -= 1
+            self.skipping = True
             return _SKIPPED
         if self._files is None:
             self._files = ThreadFiles()
-        self._open = Fetch(self._files)
-        return self._open
+        self.open = Fetch(self._files)
+        return self.open
 
     def fetch_ended(self, fetch: Fetch | int, subject: tuple[Any, ...]) -> None:
         """Read them after it and add the difference up."""
         if fetch == _SKIPPED:
-            self._skipping = False
-            self._skipped += 1
+            self.skipping = False
+            self.skipped += 1
             return
         if not isinstance(fetch, Fetch) or self._files is None:
             return
@@ -178,7 +176,7 @@ class Fetches:
         cpu = thread_time_ns() - fetch.cpu
         queue = self._files.runqueue_ns()
         moved = self._files.io_bytes()
-        self._open = None
+        self.open = None
         identity = self._identity(subject)
         if identity is None:
             return
@@ -198,27 +196,27 @@ class Fetches:
             "disk_bytes": None if moved is None or fetch.io is None else moved[1] - fetch.io[1],
         }
         self._add(identity, one, fetch.wall, wall)
-        self._fetcher = id(subject[0])
+        self.fetcher = id(subject[0])
         self._draw(wall)
 
     def _draw(self, now: int) -> None:
         """Draw how many batches are left out, and learn how quickly they follow each other."""
-        gap = (now - self._measured_ns) // (self._left_out - self._to_skip + 1)
+        gap = (now - self._measured_ns) // (self._left_out - self.to_skip + 1)
         if gap < self._gap_ns:
             self._gap_ns = gap
         self._measured_ns = now
         mean = self._mean_skip if self._sum is not None else 0
-        self._left_out = self._to_skip = int(self._chance() * (2 * mean + 1)) if mean else 0
+        self._left_out = self.to_skip = int(self._chance() * (2 * mean + 1)) if mean else 0
 
     def collate_begins(self, _: Any) -> tuple[int | None, int, int] | None:
         """Read the counters before samples are put together."""
-        if self._open is None or self._files is None:
+        if self.open is None or self._files is None:
             return None
         return self._files.runqueue_ns(), thread_time_ns(), perf_counter_ns()
 
     def collate_ended(self, begun: Any, _: Any) -> None:
         """Read them after."""
-        fetch = self._open
+        fetch = self.open
         if begun is None or fetch is None or self._files is None:
             return
         queue, cpu, wall = begun
@@ -299,12 +297,12 @@ class Fetches:
         if total is None:
             return
         self._sum = None
-        self._left_out -= self._to_skip
-        self._to_skip = 0
+        self._left_out -= self.to_skip
+        self.to_skip = 0
         self._written += 1
-        measured, skipped = total["batches"], self._skipped
+        measured, skipped = total["batches"], self.skipped
         if skipped:
-            self._skipped = 0
+            self.skipped = 0
             total["batches"] = measured + skipped
             for name in _SCALED:
                 value = total[name]

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any, Final
 
+from hotlap.fast.choice import Ticks
+from hotlap.fast.reference import Raw as Raw
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.ledger import WIDTH
 from hotlap.runs import frames
@@ -38,11 +40,6 @@ _SECOND: Final = 1_000_000_000
 _PARTS: Final = len(STEP_PHASES)
 _TOGETHER: Final = 64
 """Ticks that are kept before they are digested."""
-
-
-Raw = tuple[int, int, int, tuple[int, ...], list[int], int, bool]
-"""A tick as the timeline gives it: instant, rank of its rule, optimizer, accounts so far,
-counts since the last tick, CPU time of the thread so far, first batch of an epoch."""
 
 
 class Window:
@@ -126,8 +123,8 @@ class Journal:
         self.status: list[Callable[[], None]] = []
         self.begun_ns = perf_counter_ns()
         self.before_forward_ns = 0
+        self._raw = Ticks()
         self.first_step_ns: int | None = None
-        self._raw: list[Raw] = []
         self._base: Raw = (0, 0, -1, (0,) * WIDTH, [0, 0, 0], 0, False)
         self._wall_ns = 0
         self._number = 0
@@ -143,7 +140,6 @@ class Journal:
         self._typical_ns: float | None = None
         self._apart: list[int] = []
         self._apart_from = 0
-        self._next_flush_ns = 0
         self._next_write_ns = 0
         self._next_status_ns = 0
 
@@ -165,16 +161,26 @@ class Journal:
         """Take in one tick. Cost: below 1 us, and a flush once a second."""
         kept = self._raw
         kept.append(raw)
-        if len(kept) >= _TOGETHER:
+        if len(kept) >= _TOGETHER or raw[0] >= kept.due_ns:
+            self.kept_enough(raw[0])
+
+    @property
+    def kept(self) -> Ticks:
+        """The ticks that wait; who adds to them calls ``kept_enough`` at 64, or when it is due."""
+        return self._raw
+
+    def kept_enough(self, now: int) -> None:
+        """Digest the ticks that have gathered by ``now``, and flush once a second."""
+        if len(self._raw) >= _TOGETHER:
             self._digest_kept()
-        if raw[0] >= self._next_flush_ns:
-            self.flush(raw[0])
+        if now >= self._raw.due_ns:
+            self.flush(now)
 
     # -- once a second -----------------------------------------------------------------------
 
     def flush(self, now: int) -> None:
         """Digest what has gathered and write it; tables at intervals that grow with the run."""
-        self._next_flush_ns = now + _SECOND
+        self._raw.due_ns = now + _SECOND
         age = now - self.begun_ns
         self._digest_kept()
         if now < self._next_write_ns:
@@ -214,9 +220,8 @@ class Journal:
 
     def _digest_kept(self) -> None:
         """Digest what is kept: together, since code that runs once a step is never warm."""
-        for raw in self._raw:
+        for raw in self._raw.drain():
             self._digest(raw)
-        self._raw.clear()
 
     def _digest(self, raw: Raw) -> None:
         """Keep a tick in detail while there is room, and add it up."""

@@ -6,11 +6,11 @@ import sys
 import weakref
 from _thread import get_ident
 from collections import deque
-from time import perf_counter_ns
 from typing import Any
 
+from hotlap.fast.choice import Feed, Ledger
 from hotlap.probe.journal import Journal
-from hotlap.probe.ledger import BACKWARD, DATA_WAIT, EPOCH_EDGE, Ledger
+from hotlap.probe.ledger import BACKWARD, DATA_WAIT, EPOCH_EDGE
 from hotlap.probe.places import Places
 from hotlap.probe.timeline import BY_LOADER, Timeline
 from hotlap.runs import frames
@@ -20,17 +20,15 @@ _SEEDS_KEPT = 64
 _WRITTEN = 50
 
 
-class KnownLoader:
+class KnownLoader(Feed):
     """What we know of one DataLoader. trains: its batches led to a backward pass."""
 
-    __slots__ = ("base_seeds", "evaluates", "facts", "fresh", "ordinal", "place", "trains")
+    __slots__ = ("base_seeds", "facts", "ordinal", "place")
 
     def __init__(self, ordinal: int, loader: Any, place: dict[str, Any] | None) -> None:
+        super().__init__()
         self.ordinal = ordinal
         self.place = place
-        self.trains = False
-        self.evaluates = False
-        self.fresh = False
         self.base_seeds: list[int] = []
         self.facts = _facts(loader)
 
@@ -95,10 +93,18 @@ class Loaders:
         self._known: dict[int, tuple[weakref.ref[Any], KnownLoader]] = {}
         self._latest: deque[KnownLoader] = deque(maxlen=_WRITTEN)
         self._next = 0
-        self._waited_before = 0
         self._announced = False
-        self.current: KnownLoader | None = None
         journal.status.append(self._write)
+
+    @property
+    def current(self) -> KnownLoader | None:
+        """The loader whose batch the training thread waits for."""
+        loading: KnownLoader | None = self._ledger.loading
+        return loading
+
+    @current.setter
+    def current(self, known: KnownLoader | None) -> None:
+        self._ledger.loading = known
 
     def attach(self, hub: Hub) -> None:
         """Subscribe to the loaders' sites."""
@@ -146,35 +152,21 @@ class Loaders:
         ledger = self._ledger
         if ledger.current in (DATA_WAIT, BACKWARD) or ledger.thread != get_ident():
             return 0
-        known = self.current = iterator.__dict__.get("_hotlap_loader")
+        known = ledger.loading = iterator.__dict__.get("_hotlap_loader")
         timeline = self._timeline
         plain = timeline.stretch is None and not timeline.at_edge and timeline.rank > BY_LOADER
         if not (plain and known is not None and known.trains):
             timeline.batch_asked(known)
-        # ledger.enter(DATA_WAIT), written out
-        now = perf_counter_ns()
-        accounts = ledger.accounts
-        accounts[ledger.current] += now - ledger.mark
-        ledger.mark = now
-        stack = ledger.stack
-        stack.append(ledger.current)
-        ledger.current = DATA_WAIT
-        self._waited_before = accounts[DATA_WAIT]
-        return len(stack)
+        token = ledger.enter(DATA_WAIT)
+        ledger.waited_before = ledger.accounts[DATA_WAIT]
+        return token
 
     def batch_ended(self, token: int, iterator: Any) -> None:
         """The batch is there, or the data is exhausted."""
         ledger = self._ledger
-        stack = ledger.stack
-        if len(stack) == token:  # ledger.leave(token), written out
-            now = perf_counter_ns()
-            ledger.accounts[ledger.current] += now - ledger.mark
-            ledger.mark = now
-            ledger.current = stack.pop()
-        else:
-            ledger.leave(token)
-        self.current = None
-        if self._waited_before < 0:
+        ledger.leave(token)
+        ledger.loading = None
+        if ledger.waited_before < 0:
             return
         known: KnownLoader | None = iterator.__dict__.get("_hotlap_loader")
         timeline = self._timeline
@@ -191,15 +183,14 @@ class Loaders:
         ledger = self._ledger
         if ledger.mine() and ledger.current == DATA_WAIT:
             ledger.settle()
-            ledger.move(ledger.accounts[DATA_WAIT] - self._waited_before, EPOCH_EDGE)
-            self._waited_before = -1
-            self._timeline.data_exhausted(self.current)
+            ledger.move(ledger.accounts[DATA_WAIT] - ledger.waited_before, EPOCH_EDGE)
+            ledger.waited_before = -1
+            self._timeline.data_exhausted(ledger.loading)
         return 0
 
     def after_fork(self) -> None:
         """In a forked child: the loaders stay known, their roles and this file's are new."""
         self._announced = False
-        self.current = None
         for _, known in self._known.values():
             known.trains = known.evaluates = known.fresh = False
         self._journal.status.append(self._write)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
-from time import perf_counter_ns
 from typing import Any
 
 from hotlap.probe.ledger import BACKWARD, COMPILE, DATA_WAIT, FORWARD, Ledger
@@ -41,33 +40,18 @@ class Models:
             timeline.counts[1] += 1
         else:
             timeline.forward(module, grad)
-        # ledger.enter(FORWARD), written out
-        now = perf_counter_ns()
-        ledger.accounts[ledger.current] += now - ledger.mark
-        ledger.mark = now
-        stack = ledger.stack
-        stack.append(ledger.current)
-        ledger.current = FORWARD
-        return len(stack)
+        return ledger.enter(FORWARD)
 
     def forward_ended(self, token: int, _module: Any) -> None:
         """It has returned."""
-        ledger = self._ledger
-        stack = ledger.stack
-        if token and len(stack) == token:  # ledger.leave(token), written out
-            now = perf_counter_ns()
-            ledger.accounts[ledger.current] += now - ledger.mark
-            ledger.mark = now
-            ledger.current = stack.pop()
-        else:
-            ledger.leave(token)
+        self._ledger.leave(token)
         if self._timeline.stretch is not None:
             self._timeline.forward_ended()
 
     def mode_changes(self, subject: tuple[Any, bool]) -> int:
         """A model is switched to training or evaluation mode."""
         ledger = self._ledger
-        if ledger.mine() and not ledger.stack:
+        if ledger.mine() and not ledger.depth:
             self._timeline.mode_changes(*subject)
         return 0
 
@@ -86,27 +70,12 @@ class Models:
         else:
             timeline.totals[2] += 1
             timeline.counts[2] += 1
-        # ledger.enter(BACKWARD), written out
-        now = perf_counter_ns()
-        ledger.accounts[ledger.current] += now - ledger.mark
-        ledger.mark = now
-        stack = ledger.stack
-        stack.append(ledger.current)
-        ledger.current = BACKWARD
-        return len(stack)
+        return ledger.enter(BACKWARD)
 
     def backward_ended(self, token: int, _: Any) -> None:
         """It has returned."""
         if token:
-            ledger = self._ledger
-            stack = ledger.stack
-            if len(stack) == token:  # ledger.leave(token), written out
-                now = perf_counter_ns()
-                ledger.accounts[ledger.current] += now - ledger.mark
-                ledger.mark = now
-                ledger.current = stack.pop()
-            else:
-                ledger.leave(token)
+            self._ledger.leave(token)
             timeline = self._timeline
             if timeline.rank <= BY_BACKWARD or timeline.stepped_inside:
                 timeline.backward_ended()

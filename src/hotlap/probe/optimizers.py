@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from _thread import get_ident
-from time import perf_counter_ns, thread_time_ns
+from time import thread_time_ns
 from typing import Any
 
 from hotlap.probe.ledger import BACKWARD, OPTIMIZER, OTHER, Ledger
@@ -13,14 +13,17 @@ from hotlap.sites.hub import Hub
 
 
 class Optimizers:
-    """Watches all optimizers of the process, told apart by the order of their first step."""
+    """Watches all optimizers of the process, told apart by the order of their first step.
+
+    open: the tokens of the steps that have begun, by the id of their optimizer.
+    """
 
     def __init__(self, ledger: Ledger, timeline: Timeline) -> None:
         self._ledger = ledger
         self._timeline = timeline
         self._ordinals: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._next = 0
-        self._open: dict[int, int] = {}
+        self.open: dict[int, int] = {}
 
     def attach(self, hub: Hub) -> None:
         """Subscribe to the optimizers' sites."""
@@ -31,50 +34,37 @@ class Optimizers:
         """An optimizer steps; one inside another one (a wrapper's inner) is part of it."""
         ledger = self._ledger
         if ledger.thread != get_ident():
-            if self._timeline.rank >= BY_OPTIMIZER or ledger.stack:
+            if self._timeline.rank >= BY_OPTIMIZER or ledger.depth:
                 return 0
             # The first optimizer step tells which thread trains.
             ledger.settle()
             ledger.thread = get_ident()
-        if ledger.stack:
-            stale = self._open.pop(id(optimizer), 0)
+        if ledger.depth:
+            stale = self.open.pop(id(optimizer), 0)
             if stale:
                 # Its last step raised: torch calls no hook then, so the span was left open.
                 ledger.leave(stale)
             if ledger.inside(OPTIMIZER):
                 return 0
-        # ledger.enter(OPTIMIZER), written out
-        now = perf_counter_ns()
-        ledger.accounts[ledger.current] += now - ledger.mark
-        ledger.mark = now
-        stack = ledger.stack
-        stack.append(ledger.current)
-        ledger.current = OPTIMIZER
-        token = self._open[id(optimizer)] = len(stack)
+        token = self.open[id(optimizer)] = ledger.enter(OPTIMIZER)
         return token
 
     def step_ended(self, token: int, optimizer: Any) -> None:
         """It has stepped: a tick."""
         if not token:
             return
-        key = id(optimizer)
-        self._open.pop(key, None)
+        self.open.pop(id(optimizer), None)
         # A system call, at which a busy kernel likes to take the core away: while the phase is
         # still open, so that the wait is booked where the user's line sees it.
         cpu_ns = thread_time_ns()
         ledger = self._ledger
         ledger.leave(token)
-        if ledger.stack and ledger.inside(BACKWARD):
+        if ledger.depth and ledger.inside(BACKWARD):
             # One optimizer per layer, stepping as soon as its gradient is there: the step ends
             # with the backward pass, not with each of them.
             self._timeline.stepped_inside = True
             return
-        known = self._ordinals.get(key)
-        if known is None or known[1]() is not optimizer:
-            ordinal = self._ordinal(optimizer)
-        else:
-            ordinal = known[0]
-        self._timeline.tick(BY_OPTIMIZER, ordinal, cpu_ns)
+        self._timeline.tick(BY_OPTIMIZER, self.ordinal(optimizer), cpu_ns)
 
     def zero_begins(self, _optimizer: Any) -> int:
         """Gradients are cleared: part of the optimizer's phase."""
@@ -87,8 +77,11 @@ class Optimizers:
         """Gradients are cleared."""
         self._ledger.leave(token)
 
-    def _ordinal(self, optimizer: Any) -> int:
-        """Return the next number, for an optimizer that has not stepped before."""
+    def ordinal(self, optimizer: Any) -> int:
+        """Return the number of an optimizer; the next one if it has not stepped before."""
+        known = self._ordinals.get(id(optimizer))
+        if known is not None and known[1]() is optimizer:
+            return known[0]
         self._ordinals[id(optimizer)] = (self._next, weakref.ref(optimizer))
         self._next += 1
         return self._next - 1

@@ -15,11 +15,12 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
+from hotlap.probe import compiled
 from hotlap.probe.device import DeviceClock
 from hotlap.probe.fetches import Fetches
 from hotlap.probe.hello import hello, process_start_ns, torch_facts, training_facts
 from hotlap.probe.journal import Journal
-from hotlap.probe.ledger import OTHER, Ledger
+from hotlap.probe.ledger import Ledger
 from hotlap.probe.loaders import Loaders
 from hotlap.probe.models import Models
 from hotlap.probe.optimizers import Optimizers
@@ -46,6 +47,7 @@ class Recorder:
         self.places = Places(start_dir)
         self._closed = False
         self._worker: Recording | None = None
+        self._hooks: dict[str, Any] = {}
         self._settle_in(process_start_ns() if start_ns is None else start_ns)
         self.ledger = Ledger()
         self.journal = Journal(self.recording)
@@ -72,14 +74,22 @@ class Recorder:
 
     # -- sites ---------------------------------------------------------------------------------
 
-    def attach(self, hub: Hub) -> None:
-        """Subscribe all watchers; called once, when torch has been imported."""
+    def attach(self, hub: Hub, withheld: str | None = None) -> None:
+        """Subscribe all watchers; called once, when torch has been imported.
+
+        withheld: why compiled hooks do not stand in for the sites' wrappers; None: they may.
+        """
+        optimizers = Optimizers(self.ledger, self.timeline)
         self.loaders.attach(hub)
         Models(self.ledger, self.timeline).attach(hub)
-        Optimizers(self.ledger, self.timeline).attach(hub)
+        optimizers.attach(hub)
         self.touches.attach(hub)
         self.device.attach(hub)  # after the ledger's watchers, whose accounts it reads
         self.fetches.attach(hub)
+        self._hooks = compiled.facts(withheld)
+        if withheld is None:
+            compiled.offer(hub, self, optimizers)
+        self.recording.add(frames.encode_json("fact", self._hooks))
 
     def fault(self, site: str, error: BaseException) -> None:
         """Write down a failure of ours; the spans it may have left open are closed."""
@@ -89,8 +99,7 @@ class Recorder:
         at = self.ledger.settle()
         if self.ledger.mine():
             # Spans that were open close with the hook that failed: the rest is `other`.
-            self.ledger.stack.clear()
-            self.ledger.current = OTHER
+            self.ledger.abandon()
         self.recording.add(
             frames.encode_json("falt", {"site": site, "error": text[:500], "at_ns": at})
         )
@@ -202,6 +211,7 @@ class Recorder:
         self.device.after_fork()
         self.loaders.after_fork()
         self._write_cumulative()
+        self.recording.add(frames.encode_json("fact", self._hooks))
 
     _forked = False
     _closing = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hotlap.fast.choice import Tally
 from hotlap.probe.ledger import WIDTH
 
 
@@ -59,8 +60,8 @@ class Stretch:
         self.loader = loader
         self.explicit = explicit
         self.trailing = trailing
-        self.accounts = [0] * WIDTH
-        self.counts = [0, 0, 0]
+        self.accounts = Tally(WIDTH)
+        self.counts = Tally(3)
         self.fetched: list[Any] = []
         self.epochs = 0
         self.passes = 0

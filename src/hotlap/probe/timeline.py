@@ -9,9 +9,10 @@ See docs/concepts/steps.md for the rules and their reasons.
 from __future__ import annotations
 
 import weakref
-from time import perf_counter_ns, thread_time_ns
+from time import thread_time_ns
 from typing import Any, Final
 
+from hotlap.fast.choice import Standing, Tally
 from hotlap.probe.journal import Journal
 from hotlap.probe.ledger import (
     CHECKPOINT,
@@ -32,30 +33,22 @@ BY_BACKWARD, BY_LOADER, BY_OPTIMIZER, BY_HAND = (
 _KEPT_APART: Final = (CHECKPOINT, COMPILE)
 
 
-class Timeline:
+class Timeline(Standing):
     """The training thread's story, told by watchers in the order in which things happen."""
 
     def __init__(self, ledger: Ledger, journal: Journal) -> None:
+        super().__init__()
         self.ledger = ledger
         self.journal = journal
+        self.kept = journal.kept
         self.main = ledger.accounts
-        self.stretch: Stretch | None = None
-        self.rank = 0
-        self.ticks = 0
-        self.counts = [0, 0, 0]
-        self.fetched: list[Any] = []
-        self.epoch_first = False
-        self.at_edge = False
-        self.stepped_inside = False
-        self._base: tuple[int, ...] = (0,) * WIDTH
+        self.stretch: Stretch | None
+        self.roots: dict[int, weakref.ref[Any]]
         self._mark: tuple[int, list[int]] | None = None
         self._mark_forwards = False
-        self.roots: dict[int, weakref.ref[Any]] = {}
-        self.pending: list[Any] = []
         self._trains_in_eval: set[int] = set()
         self._helpers: dict[int, int] = {}
         self._cpu_ns, self._cpu_thread = 0, self.ledger.thread
-        self.totals = [0, 0, 0]
 
     # -- loaders ---------------------------------------------------------------------------
 
@@ -149,7 +142,7 @@ class Timeline:
         if not self.counts[0] and not self.counts[1] and stretch is None and self.ticks:
             # Only where no loader gave a batch: there it says where batches may come from.
             self.ledger.settle()
-            self.journal.before_forward_ns += self.main[OTHER] - self._base[OTHER]
+            self.journal.before_forward_ns += self.main[OTHER] - self.base[OTHER]
         if stretch is not None and stretch.trailing and trains:
             self._close(trained=True)
             stretch = None
@@ -255,19 +248,17 @@ class Timeline:
             self._close(trained=True)
         if cpu_ns is None:
             cpu_ns = thread_time_ns()
-        ledger = self.ledger  # ledger.settle(), written out
-        now = perf_counter_ns()
-        ledger.accounts[ledger.current] += now - ledger.mark
-        ledger.mark = now
+        now = self.ledger.settle()
         if self.ticks == 0:
             at, accounts = self._mark or (now, list(self.main))
             if self._mark is None or self._cpu_thread != self.ledger.thread:
                 self._cpu_ns = cpu_ns  # a thread's clock says nothing about another
             self.journal.first_step(at, accounts, self._cpu_ns)
-        self._base = tuple(self.main)
+        self.base = self.main.copy()
         self.ticks += 1
-        self.journal.tick((now, rank, optimizer, self._base, self.counts, cpu_ns, self.epoch_first))
-        self.counts = [0, 0, 0]
+        so_far, counts = tuple(self.base), list(self.counts)
+        self.journal.tick((now, rank, optimizer, so_far, counts, cpu_ns, self.epoch_first))
+        self.counts = Tally(3)
         self.epoch_first = False
 
     def trains_in_evaluation(self, module: Any) -> bool:
@@ -285,7 +276,7 @@ class Timeline:
         """
         self._close(trained=False)
         self.ledger.settle()
-        since = [a - b for a, b in zip(self.main, self._base, strict=True)]
+        since = [a - b for a, b in zip(self.main, self.base, strict=True)]
         since[OTHER] += since[EPOCH_EDGE]
         since[EPOCH_EDGE] = 0
         return since
@@ -298,10 +289,10 @@ class Timeline:
         accounts = list(self.main)
         if stretch is not None:
             accounts = [a + b for a, b in zip(accounts, stretch.accounts, strict=True)]
-            stretch.counts = [0, 0, 0]
+            stretch.counts = Tally(3)
             if stretch.split is not None:
-                stretch.split.counts = [0, 0, 0]
-        self.counts = [0, 0, 0]
+                stretch.split.counts = Tally(3)
+        self.counts = Tally(3)
         self._mark = (now, accounts)
         self._mark_forwards = by_forward
         self._cpu_ns, self._cpu_thread = thread_time_ns(), self.ledger.thread
@@ -331,8 +322,8 @@ class Timeline:
         self.stretch = None
         if not stretch.evaluated(trained):
             stretch.until_ns = 0
-            self._book(stretch.accounts, [0] * WIDTH)
-            self._count(stretch.counts, [0, 0, 0])
+            self._book(stretch.accounts, Tally(WIDTH))
+            self._count(stretch.counts, Tally(3))
             self.fetched.extend(stretch.fetched)
             self.epoch_first = self.epoch_first or stretch.epochs > 0
             return
@@ -354,15 +345,15 @@ class Timeline:
         for loader in stretch.fetched[: split.fetched]:
             loader.evaluates = True
 
-    def _book_evaluation(self, accounts: list[int]) -> None:
+    def _book_evaluation(self, accounts: Tally) -> None:
         for index, value in enumerate(accounts):
             self.main[index if index in _KEPT_APART else EVALUATION] += value
 
-    def _book(self, accounts: list[int], without: list[int]) -> None:
+    def _book(self, accounts: Tally, without: Tally) -> None:
         for index in range(WIDTH):
             self.main[index] += accounts[index] - without[index]
 
-    def _count(self, counts: list[int], without: list[int]) -> None:
+    def _count(self, counts: Tally, without: Tally) -> None:
         for index in range(3):
             self.counts[index] += counts[index] - without[index]
 

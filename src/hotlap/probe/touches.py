@@ -11,6 +11,7 @@ from _thread import get_ident
 from time import perf_counter_ns
 from typing import Any, Final
 
+from hotlap.fast.choice import Tally
 from hotlap.probe.journal import Journal
 from hotlap.probe.ledger import (
     BACKWARD,
@@ -44,9 +45,8 @@ class Touches:
         self._ledger = ledger
         self._journal = journal
         self._places = places
-        self._table: dict[tuple[Any, ...], list[int]] = {}
-        self._direct: dict[tuple[Any, ...], tuple[Any, list[int]]] = {}
-        self._busy = False
+        self._table: dict[tuple[Any, ...], Tally] = {}
+        self._direct: dict[tuple[Any, ...], tuple[Any, Tally]] = {}
         self._copying = False
         journal.status.append(self._write)
 
@@ -64,15 +64,15 @@ class Touches:
     def read_begins(self, kind: str) -> int:  # noqa: ARG002 - the subject of the channel
         """Start the clock of an outermost read. Cost: 0.1 us where it is not looked at."""
         ledger = self._ledger
-        if self._busy or ledger.current in _QUIET or ledger.thread != get_ident():
+        if ledger.reading or ledger.current in _QUIET or ledger.thread != get_ident():
             return 0
-        self._busy = True
+        ledger.reading = True
         return perf_counter_ns()
 
     def read_ended(self, begun: int, subject: tuple[str, str | None]) -> None:
         """Count a read; the kind names the device when it is not the host: ``item, cuda``."""
         duration = perf_counter_ns() - begun
-        self._busy = False
+        self._ledger.reading = False
         kind, device = subject
         # Most reads come from few places of the user's own code: there the entry is remembered by
         # the instruction. The code object is kept with it, so that its id stays its own.
@@ -91,12 +91,17 @@ class Touches:
         if len(self._direct) < LIMIT and self._places.is_users(code.co_filename):
             self._direct[key] = (code, entry)
 
+    def remembered(self, code: Any, instruction: int, kind: str) -> Tally | None:
+        """Return the entry of an instruction that reads tensors on the host, None without one."""
+        known = self._direct.get((id(code), instruction, kind, "cpu"))
+        return None if known is None else known[1]
+
     # -- copies between devices ------------------------------------------------------------------
 
     def copy_begins(self, _: Any) -> int:
         """Start the clock of a copy that may cross devices. One inside a read is part of it."""
         ledger = self._ledger
-        if self._busy or self._copying or ledger.current in _NOT_MOVING or not ledger.mine():
+        if ledger.reading or self._copying or ledger.current in _NOT_MOVING or not ledger.mine():
             return 0
         self._copying = True
         return perf_counter_ns()
@@ -167,7 +172,7 @@ class Touches:
 
     # -- the table ---------------------------------------------------------------------------------
 
-    def _count(self, family: str, kind: str, duration_ns: int, size: int | None) -> list[int]:
+    def _count(self, family: str, kind: str, duration_ns: int, size: int | None) -> Tally:
         frame = sys._getframe(3)
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
             frame = frame.f_back
@@ -189,7 +194,7 @@ class Touches:
         if entry is None:
             if len(self._table) >= LIMIT:
                 key = (family, kind, None, 0, "")
-            entry = self._table.setdefault(key, [0, 0, 0, 0])
+            entry = self._table.setdefault(key, Tally(4))
         entry[0] += 1
         entry[1] += duration_ns
         if size is not None:

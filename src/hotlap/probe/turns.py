@@ -19,6 +19,7 @@ class Turns:
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
         self._begun: deque[tuple[int, int]] = deque(maxlen=_MEMORY)
+        self.note = self._begun.append
 
     def begins(self, ticks: int, optimizer: Any) -> None:
         """Note that an optimizer steps after so many ticks. Cost: 0.1 us."""

@@ -21,4 +21,5 @@ def install(hub: Hub, patches: Patches) -> None:
     channel = hub.channel("backward")
     for name in ("backward", "grad"):
         original = getattr(torch.autograd, name)
-        patches.set("backward", torch.autograd, name, around(original, channel, nothing))
+        wrapper = around(original, channel, nothing)
+        patches.set("backward", torch.autograd, name, channel.hook("backward", original, wrapper))

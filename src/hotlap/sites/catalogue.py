@@ -34,6 +34,7 @@ WATCHED: Final[tuple[str, ...]] = (
     "torch",
     "torch._dynamo.callback",
     "torch._dynamo.eval_frame",
+    "torch._dynamo.output_graph",
     "torch.distributed.checkpoint",
     "accelerate.accelerator",
     "lightning.pytorch.trainer.trainer",

@@ -26,7 +26,7 @@ def install(hub: Hub, patches: Patches) -> None:
         for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
             fetcher = getattr(place, name)
             wrapped = around(fetcher.fetch, channel, lambda args: args)
-            patches.set("fetch", fetcher, "fetch", wrapped)
+            patches.set("fetch", fetcher, "fetch", channel.hook("fetch", fetcher.fetch, wrapped))
     collating = hub.channel("collate")
     if collating:
         base = place._BaseDatasetFetcher
@@ -44,7 +44,7 @@ def install(hub: Hub, patches: Patches) -> None:
 
 def _timed(collate: Any, channel: Any) -> Any:
     try:
-        return around(collate, channel, nothing)
+        return channel.hook("collate", collate, around(collate, channel, nothing))
     except Exception as error:
         channel.fail(error)
         return collate

@@ -98,6 +98,7 @@ def _wrap_next(hub: Hub, iterator_class: Any, patches: Patches) -> None:
                 except Exception as error:
                     fail(error)
 
-    patches.set("batch", iterator_class, "__next__", __next__)
+    hook: Any = channel.hook("next", original, __next__, exhausted, exhausted_channel.fail)
+    patches.set("batch", iterator_class, "__next__", hook)
     if "next" in vars(iterator_class):
-        patches.set("batch", iterator_class, "next", __next__)
+        patches.set("batch", iterator_class, "next", hook)

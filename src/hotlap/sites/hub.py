@@ -17,6 +17,7 @@ from typing import Any
 Begin = Callable[[Any], Any]
 End = Callable[[Any, Any], None]
 OnFault = Callable[[str, BaseException], None]
+Make = Callable[["Channel", str, Any, Any, tuple[Any, ...]], Any]
 
 
 class InjectedFault(RuntimeError):
@@ -39,7 +40,7 @@ class Channel:
     they do nothing, so a hook that is still on the stack ends in peace.
     """
 
-    __slots__ = ("_on_fault", "_subscribers", "name", "open", "silence", "unheard")
+    __slots__ = ("_make", "_on_fault", "_subscribers", "name", "open", "silence", "unheard")
 
     def __init__(self, name: str, on_fault: OnFault) -> None:
         self.name = name
@@ -50,6 +51,7 @@ class Channel:
         called by the hundred may pass over us."""
         self._on_fault = on_fault
         self._subscribers: list[tuple[Begin, End]] = []
+        self._make: Make | None = None
 
     def __bool__(self) -> bool:
         return bool(self._subscribers) and self.open
@@ -57,6 +59,29 @@ class Channel:
     def subscribe(self, begin: Begin = nothing_began, end: End = nothing_ended) -> None:
         """Add a subscriber; takes effect for sites that are installed afterwards."""
         self._subscribers.append((begin, end))
+        self._make = None
+
+    def offer(self, make: Make) -> None:
+        """Let ``make`` provide compiled hooks for those who have subscribed by now, and no others.
+
+        make: called with (channel, kind, original, the wrapper in Python, further arguments).
+        """
+        self._make = make
+
+    def hook(self, kind: str, original: Any, wrapper: Any, *more: Any) -> Any:
+        """Return what stands for ``original``: a compiled hook if one is offered, or ``wrapper``.
+
+        more: what the site shares with its wrapper, by kind. A compiled hook does the plain case
+        itself and calls the wrapper in any other; it has it as ``fallback``.
+        """
+        if self._make is None:
+            return wrapper
+        try:
+            return functools.update_wrapper(
+                self._make(self, kind, original, wrapper, more), original
+            )
+        except Exception:
+            return wrapper  # costs more time, and does the same
 
     def ends(self) -> tuple[Begin, End]:
         """Return the two callables that a site calls: direct ones for a single subscriber.
@@ -115,6 +140,11 @@ class Hub:
         if name not in self._channels:
             self._channels[name] = Channel(name, self._on_fault)
         return self._channels[name]
+
+    def offer(self, name: str, make: Make) -> None:
+        """Offer compiled hooks for a channel, unless it is empty or to fail on purpose."""
+        if self.channel(name) and not {name, f"{name}.begin", f"{name}.end"} & self._faults:
+            self.channel(name).offer(make)
 
     def subscribe(self, name: str, begin: Begin = nothing_began, end: End = nothing_ended) -> None:
         """Subscribe to a channel by name; a disabled one stays empty."""

@@ -7,19 +7,15 @@ The guard on ``is_compiling`` keeps the graph whole. Channel ``module_call``: su
 from __future__ import annotations
 
 import functools
-import threading
 from typing import Any
 
+from hotlap.fast.choice import Depth
 from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
 MODULES = ("torch",)
 CHANNELS = ("module_call",)
-
-
-class _Depth(threading.local):
-    inside = False
 
 
 def install(hub: Hub, patches: Patches) -> None:
@@ -32,7 +28,7 @@ def install(hub: Hub, patches: Patches) -> None:
     original = torch.nn.Module.__call__
     # `is_compiling` would ask TorchScript too, which never comes through here: one call more.
     is_compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)
-    depth = _Depth()
+    depth = Depth()
 
     @functools.wraps(original)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,4 +59,5 @@ def install(hub: Hub, patches: Patches) -> None:
                 except Exception as error:
                     fail(error)
 
-    patches.set("module_call", torch.nn.Module, "__call__", call)
+    hook = channel.hook("module", original, call)
+    patches.set("module_call", torch.nn.Module, "__call__", hook)

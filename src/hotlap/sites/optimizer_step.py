@@ -25,8 +25,9 @@ def install(hub: Hub, patches: Patches) -> None:
         _install_hooks(channel, place, patches)
     zeroing = hub.channel("zero_grad")
     if zeroing:
-        wrapped = around(place.Optimizer.zero_grad, zeroing, first)
-        patches.set("zero_grad", place.Optimizer, "zero_grad", wrapped)
+        original = place.Optimizer.zero_grad
+        hook = zeroing.hook("zero_grad", original, around(original, zeroing, first))
+        patches.set("zero_grad", place.Optimizer, "zero_grad", hook)
 
 
 def _install_hooks(channel: Any, place: Any, patches: Patches) -> None:
@@ -52,3 +53,11 @@ def _install_hooks(channel: Any, place: Any, patches: Patches) -> None:
     patches.later("optimizer_step", pre.remove)
     post = place.register_optimizer_step_post_hook(after)
     patches.later("optimizer_step", post.remove)
+    for name, key, kind, wrapper in (
+        ("_global_optimizer_pre_hooks", pre.id, "step_begins", before),
+        ("_global_optimizer_post_hooks", post.id, "step_ended", after),
+    ):
+        registered = getattr(place, name, {})
+        hook = channel.hook(kind, wrapper, wrapper, tokens)
+        if hook is not wrapper and registered.get(key) is wrapper:
+            patches.put("optimizer_step", registered, key, hook)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from types import CodeType
 from typing import Any
 
@@ -22,6 +22,8 @@ class Patches:
         self._undo: list[tuple[str, Callable[[], None]]] = []
         self._set: set[tuple[int, str]] = set()
         self._codes: set[CodeType] = set()
+        self._compiled: list[tuple[str, Any, Callable[[], None]]] = []
+        self._python_only = False
 
     def hold(self, owner: Any, name: str) -> bool:
         """Tell whether ``owner.name`` has been replaced by us and not undone."""
@@ -38,16 +40,29 @@ class Patches:
             self._codes.add(code)
 
     def set(self, site: str, owner: Any, name: str, value: Any) -> None:
-        """Replace ``owner.name``; raises what ``setattr`` raises."""
-        _pass_over(getattr(value, "__func__", value))
+        """Replace ``owner.name``; raises what ``setattr`` raises.
+
+        value: a function, or a compiled hook, which knows the function that it spares.
+        """
+        plain = in_python(value)
+        _pass_over(getattr(plain, "__func__", plain))
         before = vars(owner).get(name, _MISSING)
-        setattr(owner, name, value)
-        self.code(getattr(value, "__func__", value))
+        put = [plain if self._python_only else value]
+        setattr(owner, name, put[0])
+        self.code(getattr(plain, "__func__", plain))
         self._set.add((id(owner), name))
+
+        def to_python() -> None:
+            if vars(owner).get(name, _MISSING) is put[0]:
+                put[0] = plain
+                setattr(owner, name, plain)
+
+        if put[0] is not plain:
+            self._compiled.append((site, value, to_python))
 
         def undo() -> None:
             self._set.discard((id(owner), name))
-            if vars(owner).get(name, _MISSING) is not value:
+            if vars(owner).get(name, _MISSING) is not put[0]:
                 return  # someone wrapped or replaced it after us: theirs stays
             if before is _MISSING:
                 delattr(owner, name)
@@ -56,6 +71,31 @@ class Patches:
 
         self._undo.append((site, undo))
 
+    def put(self, site: str, registered: MutableMapping[Any, Any], key: Any, hook: Any) -> None:
+        """Put a compiled hook in the place of the wrapper that has been registered under a key."""
+        self.code(in_python(hook))
+        if self._python_only:
+            return
+        registered[key] = hook
+
+        def to_python() -> None:
+            if registered.get(key) is hook:
+                registered[key] = in_python(hook)
+
+        self._compiled.append((site, hook, to_python))
+
+    def to_python(self) -> dict[int, tuple[Any, Any]]:
+        """Put wrappers in Python in the place of all compiled hooks, for good.
+
+        What is compiled cannot be traced. Returns the pairs (hook, wrapper) by the hook's id.
+        """
+        self._python_only = True
+        compiled, self._compiled = self._compiled, []
+        for _, hook, put in compiled:
+            hook.step_aside()
+            put()
+        return {id(hook): (hook, in_python(hook)) for _, hook, _ in compiled}
+
     def later(self, site: str, undo: Callable[[], None]) -> None:
         """Remember how to undo a change that was made in another way."""
         self._undo.append((site, undo))
@@ -63,6 +103,10 @@ class Patches:
     def undo(self, site: str | None = None) -> None:
         """Undo one site, or everything. Never raises: what cannot be undone is left."""
         keep: list[tuple[str, Callable[[], None]]] = []
+        for owner, hook, _ in self._compiled:
+            if site in (None, owner):
+                hook.step_aside()  # it may be held elsewhere, and called again
+        self._compiled = [one for one in self._compiled if site not in (None, one[0])]
         for owner, undo in reversed(self._undo):
             if site is not None and owner != site:
                 keep.append((owner, undo))
@@ -72,6 +116,11 @@ class Patches:
             except Exception:
                 continue
         self._undo = keep[::-1]
+
+
+def in_python(value: Any) -> Any:
+    """Return the wrapper in Python that a compiled hook spares; anything else itself."""
+    return value.fallback if hasattr(type(value), "step_aside") else value
 
 
 def _pass_over(function: Any) -> None:

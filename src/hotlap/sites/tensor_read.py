@@ -10,6 +10,7 @@ import functools
 from types import MethodType
 from typing import Any
 
+from hotlap.fast.choice import hooks
 from hotlap.sites.around import hide_this_frame
 from hotlap.sites.hub import Channel, Hub
 from hotlap.sites.patches import Patches
@@ -45,7 +46,7 @@ class _Method:
         self._where, self._unheard = channel.unheard
         self.original = original
         self._bind = original.__get__
-        self._is_tracing = getattr(torch._C, "_is_tracing", lambda: False)
+        self.is_tracing = getattr(torch._C, "_is_tracing", lambda: False)
         self._torch = torch
         self._warns = original.__name__ == WARNS_OF_GRADIENTS
 
@@ -54,7 +55,7 @@ class _Method:
             return self.original
         if self._where is not None and self._where.current in self._unheard:
             return self._bind(tensor, owner)
-        if self._is_tracing() or (self._warns and self._warns_now(tensor)):
+        if self.is_tracing() or (self._warns and self._warns_now(tensor)):
             return self._bind(tensor, owner)
         return MethodType(self.__func__, tensor)
 
@@ -74,12 +75,22 @@ def install(hub: Hub, patches: Patches) -> None:
     channel = hub.channel("tensor_read")
     for name, kind in KINDS.items():
         original = getattr(torch.Tensor, name)
-        method = _Method(original, _wrap(original, kind, hub, torch), torch, channel)
-        patches.set("tensor_read", torch.Tensor, name, method)
+        read = _wrap(original, kind, hub, torch)
+        method = _Method(original, read, torch, channel)
+        hook = channel.hook("read", original, read, kind)
+        patches.set("tensor_read", torch.Tensor, name, _compiled(method, hook, channel))
     patches.code(_Method.__get__)
     patches.code(_Method._warns_now)
     synchronize = _wrap(torch.cuda.synchronize, "synchronize", hub, torch)
     patches.set("tensor_read", torch.cuda, "synchronize", synchronize)
+
+
+def _compiled(method: _Method, hook: Any, channel: Channel) -> Any:
+    if hooks is None or hook is method.__func__:
+        return method
+    ledger, _ = channel.unheard
+    warns = method.original.__name__ == WARNS_OF_GRADIENTS
+    return hooks.Reader(method.original, method, ledger, hook, method.is_tracing, warns)
 
 
 def _wrap(original: Any, kind: str, hub: Hub, torch: Any) -> Any:

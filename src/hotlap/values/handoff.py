@@ -22,6 +22,7 @@ class Handoff:
     started_ns: monotonic clock when the child was started.
     faults: sites whose hook is made to raise (fault injection; empty in real use).
     disabled: sites that are not installed.
+    compiled: False: hooks in Python only, also where compiled ones are there.
     trial: what a trial does, the JSON form of ``values.trial.TrialPlan``; None in a plain run.
     """
 
@@ -31,6 +32,7 @@ class Handoff:
     started_ns: int
     faults: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    compiled: bool = True
     trial: dict[str, Any] | None = None
     format: int = FORMAT
 
@@ -51,5 +53,6 @@ class Handoff:
             started_ns=raw["started_ns"],
             faults=tuple(raw.get("faults", ())),
             disabled=tuple(raw.get("disabled", ())),
+            compiled=raw.get("compiled", True),
             trial=raw.get("trial"),
         )

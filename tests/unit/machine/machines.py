@@ -58,7 +58,9 @@ GPU = {
     "capability": [9, 0],
 }
 PROCESSOR = Processor("Xeon", ("amx_bf16",), True, True, False, False)
-PYTHON = Python("/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"})
+PYTHON = Python(
+    "/env/bin/python", "3.12.1", "/env", True, {"torch": "2.13", "simplejpeg": "1"}, ".so"
+)
 GOOD = Surroundings(
     system="Linux",
     release="6.8",
@@ -81,6 +83,7 @@ GOOD = Surroundings(
     python_named=False,
     torch=TORCH,
     torch_because=None,
+    hooks=("_hooks.so",),
     compiler="/usr/bin/g++",
     compiler_name="g++",
     allocators={"tcmalloc": "/usr/lib/libtcmalloc_minimal.so.4"},
@@ -108,6 +111,7 @@ NOTHING = replace(
     python_because=NO_PYTHON,
     torch=None,
     torch_because=NO_PYTHON,
+    hooks=(),
     compiler=None,
     allocators={},
     schedstat=Facility(False, "cannot be read"),

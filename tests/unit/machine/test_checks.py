@@ -14,6 +14,7 @@ from hotlap.machine.checks.check import STATES, cores, size
 from hotlap.machine.checks.surroundings import Surroundings
 from hotlap.machine.cpu import Cores
 from hotlap.machine.gpu import NOT_INSTALLED
+from hotlap.machine.interpreter import Python
 from hotlap.machine.kernel import Facility
 from hotlap.machine.memory import Memory, Space
 from unit.machine.machines import (
@@ -257,6 +258,20 @@ def test_what_compiling_lacks() -> None:
     assert check.seen == "no C++ compiler (g++), no Python.h, no triton"
     on_cpu = but(torch=replace(TORCH, triton=False, cuda_available=False))
     assert environment.compiler(on_cpu).state == "good"
+
+
+def test_compiled_hooks_fit_one_python() -> None:
+    fits = environment.hooks(but(hooks=("_hooks.a.so", "_hooks.b.so"), python=suffix(".b.so")))
+    assert (fits.state, fits.fix) == ("good", None)
+    for python in (suffix(".c.so"), suffix(None)):
+        check = environment.hooks(but(hooks=("_hooks.a.so",), python=python))
+        assert check.state == "absent"
+        assert "more" in check.consequence
+    assert environment.hooks(but(python=None)).state == "unknown"
+
+
+def suffix(text: str | None) -> Python:
+    return replace(PYTHON, suffix=text)
 
 
 def test_allocators() -> None:

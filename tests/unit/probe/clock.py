@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 import pytest
 
-MODULES = ("ledger", "timeline", "journal", "loaders", "models", "optimizers", "touches")
+from hotlap.fast import choice
+
+MODULES = (
+    "hotlap.fast.reference",
+    "hotlap.probe.timeline",
+    "hotlap.probe.journal",
+    "hotlap.probe.optimizers",
+    "hotlap.probe.touches",
+)
+
+
+class _Compiled:
+    """The clock that compiled hooks read, as an attribute that a patch can set and take back."""
+
+    @property
+    def clock(self) -> Callable[[], int] | None:
+        return None
+
+    @clock.setter
+    def clock(self, read: Callable[[], int] | None) -> None:
+        assert choice.hooks is not None
+        choice.hooks.set_clock(read)
 
 
 class Clock:
@@ -26,8 +48,10 @@ class Clock:
     def install(self, patch: pytest.MonkeyPatch) -> Clock:
         """Let the probe read this clock."""
         for name in MODULES:
-            module = importlib.import_module(f"hotlap.probe.{name}")
+            module = importlib.import_module(name)
             for reader in ("perf_counter_ns", "thread_time_ns"):
                 if hasattr(module, reader):
                     patch.setattr(module, reader, self.read)
+        if choice.hooks is not None:
+            patch.setattr(_Compiled(), "clock", self.read)
         return self

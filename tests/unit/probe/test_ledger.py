@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from hotlap.fast import choice, reference
 from hotlap.probe.ledger import (
     BACKWARD,
     CHECKPOINT,
@@ -19,6 +20,19 @@ from hotlap.probe.ledger import (
     Ledger,
 )
 from unit.probe.clock import Clock
+
+SOURCES = {"python": reference, "compiled": choice.hooks}
+Tally = reference.Tally
+
+
+@pytest.fixture(params=SOURCES, autouse=True)
+def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every test here run with both ledgers."""
+    found = SOURCES[request.param]
+    if found is None:
+        pytest.skip(f"no compiled hooks: {choice.because}")
+    monkeypatch.setitem(globals(), "Ledger", found.Ledger)
+    monkeypatch.setitem(globals(), "Tally", found.Tally)
 
 
 @pytest.fixture
@@ -145,7 +159,7 @@ def test_any_order_of_calls_accounts_for_all_the_time(clock: Clock, seed: int) -
             case 7:
                 # The timeline swaps the book at any time, after it has settled the old one.
                 ledger.settle()
-                ledger.accounts = generator.choice((first, [0] * WIDTH))
+                ledger.accounts = generator.choice((first, Tally(WIDTH)))
                 if ledger.accounts is not first:
                     books.append(ledger.accounts)
         assert len(ledger.stack) < 400

@@ -92,6 +92,10 @@ class _Door:
             if name == "torch":
                 _note(self.handoff, {"pid": os.getpid(), "torch": True})
                 _load(self.handoff["package_dir"])
+                if not self.handoff.get("compiled", True):
+                    from hotlap.fast import switch
+
+                    switch.off = True
                 from hotlap.inject.session import let_in
 
                 self.session = let_in(self.handoff)

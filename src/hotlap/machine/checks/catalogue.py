@@ -24,6 +24,7 @@ CATALOGUE: Final[tuple[Callable[[Surroundings], Check | tuple[Check, ...]], ...]
     environment.python,
     environment.torch,
     environment.threads,
+    environment.hooks,
     environment.compiler,
     environment.allocators,
     environment.decoders,

@@ -128,6 +128,23 @@ def threads(seen: Surroundings) -> Check:
     return Check(name, "good", words, "loader workers take their share of the same cores")
 
 
+def hooks(seen: Surroundings) -> Check:
+    """Whether hotlap's hooks are compiled for that Python."""
+    name, found = "compiled hooks", seen.python
+    if found is None or _version(found.version) < _OLDEST_PYTHON:
+        return Check(name, "unknown", "no fit Python answered", "whether they fit cannot be said")
+    if found.suffix and f"_hooks{found.suffix}" in seen.hooks:
+        words = f"built for Python {found.version}"
+        return Check(name, "good", words, "a step pays little for being measured")
+    return Check(
+        name,
+        "absent",
+        f"none for Python {found.version}",
+        "hooks in Python do the same; they cost each step some 50 us more",
+        "install hotlap with this Python, where a C compiler and Python.h are",
+    )
+
+
 def compiler(seen: Surroundings) -> Check:
     """What ``torch.compile`` needs besides torch."""
     name, found, interpreter = "torch.compile", seen.torch, seen.python

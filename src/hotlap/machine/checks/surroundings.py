@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from hotlap.machine import allocators, cpu, gpu, interpreter, kernel
@@ -13,13 +14,15 @@ from hotlap.machine.cgroup import Throttling
 from hotlap.machine.disks import Disk, examine_all
 from hotlap.machine.memory import Memory, Space, read_memory, read_shm
 
+_HOOKS: Final = Path(__file__).resolve().parents[2] / "fast"
 NO_PYTHON: Final = "there is no python on PATH"
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """A machine and an environment. Each field is as its reader gives it; ``*_because`` says in
-    words why the field before it is None. python_named: it is not simply the first on PATH."""
+    words why the field before it is None. python_named: it is not simply the first on PATH.
+    hooks: names of the compiled modules that this installation of hotlap has."""
 
     system: str
     release: str
@@ -42,6 +45,7 @@ class Surroundings:
     python_named: bool
     torch: interpreter.Torch | None
     torch_because: str | None
+    hooks: tuple[str, ...]
     compiler: str | None
     compiler_name: str
     allocators: Mapping[str, str]
@@ -91,6 +95,7 @@ def gather(
         python_named=python is not None,
         torch=asked[2],
         torch_because=asked[3],
+        hooks=tuple(sorted(path.name for path in _HOOKS.glob("_hooks.*.so"))),
         compiler=compiler,
         compiler_name=compiler_name,
         allocators=allocators.find((os.path.join(prefix, "lib"),) if prefix else ()),

@@ -1,0 +1,3 @@
+"""A switch that has to be turned before anything else of the inside is imported."""
+
+off = False
