@@ -40,6 +40,8 @@ CALLS: Final[dict[str, tuple[str, Argument | None]]] = {
     "autocast": ("autocast", (9, "dtype", True)),
     "GradScaler": ("grad_scaler", None),
     "no_sync": ("no_sync", None),
+    "Embedding": ("embedding", (9, "sparse", False)),
+    "EmbeddingBag": ("embedding", (9, "sparse", False)),
     "checkpoint_sequential": ("activation_checkpoint", None),
     "torch.utils.checkpoint.checkpoint": ("activation_checkpoint", None),
     "gradient_checkpointing_enable": ("activation_checkpoint", None),

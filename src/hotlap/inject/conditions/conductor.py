@@ -13,7 +13,7 @@ from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
-from hotlap.inject.conditions import windows
+from hotlap.inject.conditions import contents, windows
 from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
@@ -359,8 +359,9 @@ class Conditions:
     def _write_facts(self) -> None:
         self._settings.write()
         if self._steps:
-            facts = {"switches": self._switches.facts()}
-            self._recorder.recording.add(frames.encode_json("fact", facts))
+            roots = [root for one in self._recorder.timeline.roots.values() if (root := one())]
+            found = self._switches.facts(roots) | contents.padding(self.deliveries.rows)
+            self._recorder.recording.add(frames.encode_json("fact", {"switches": found}))
 
     def _fault(self, error: BaseException) -> None:
         """Our own failure: the window ends with words, and so does the trial at the next step."""

@@ -12,7 +12,7 @@ import weakref
 from collections import deque
 from typing import Any, Final
 
-from hotlap.inject.conditions import batches
+from hotlap.inject.conditions import batches, contents
 
 MOST_BATCHES: Final = 64
 MOST_BYTES: Final = 512 << 20
@@ -24,6 +24,10 @@ LOADER: Final = "_hotlap_source"
 """The attribute in which an iterator has what gives its loader."""
 ENOUGH: Final = 8
 """So many batches are kept of a loader whose batches are all of one shape."""
+
+
+_LOOKED_AT: Final = 32
+"""Padded tensors that are measured."""
 
 
 class Kept:
@@ -153,6 +157,8 @@ class Deliveries:
         self.sources: dict[int, Source] = {}
         self._early: deque[tuple[Any, Any, int | None]] = deque(maxlen=8)
         self.keeping = False
+        self.rows: list[tuple[float, float, float]] = []
+        """Width, longest and mean row of padded batches; see ``contents.padded_rows``."""
 
     def of(self, known: Any) -> Source:
         """Return the source of a known loader, the same one each time."""
@@ -173,6 +179,8 @@ class Deliveries:
             source = self._tied(known, iterator)
             size = batches.samples(batch, source.expected)
             source.count(size)
+            if len(self.rows) < _LOOKED_AT:
+                self.rows += contents.padded_rows(batch)
             if self.keeping:
                 source.try_keep(batch, size)
         elif not stepped:

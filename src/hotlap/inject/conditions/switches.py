@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Sequence
 from typing import Any, Final
 
+from hotlap.inject.conditions import contents
 from hotlap.sites.hub import Hub, nothing_began
 
 _MOST: Final = 1 << 16
@@ -36,15 +38,15 @@ class Switches:
         if id(optimizer) not in self._optimizers and len(self._optimizers) < 16:
             self._optimizers[id(optimizer)] = weakref.ref(optimizer)
 
-    def facts(self) -> dict[str, Any]:
-        """Return what is known by now, by the names that ``values.facts.Facts.defaults`` has."""
+    def facts(self, models: Sequence[Any] = ()) -> dict[str, Any]:
+        """Return what is known by now, by the names that ``values.facts.Facts.defaults`` has.
+
+        models: the modules that are trained.
+        """
         torch = sys.modules["torch"]
-        groups = [
-            group
-            for reference in self._optimizers.values()
-            if (optimizer := reference()) is not None
-            for group in optimizer.param_groups
-        ]
+        known = (reference() for reference in self._optimizers.values())
+        optimizers = [one for one in known if one is not None]
+        groups = [group for one in optimizers for group in one.param_groups]
         if groups:  # at the end of the process they are gone: what was seen before stays
             parameters = [one for group in groups for one in group["params"]][:_MOST]
             self._groups = {
@@ -52,6 +54,7 @@ class Switches:
                 "parameter_dtypes": sorted({_name(one.dtype) for one in parameters}),
                 "foreach": _common(groups, "foreach"),
                 "fused": _common(groups, "fused"),
+                **contents.parameters(models, optimizers),
             }
         return {
             "anomaly": self._anomaly,
