@@ -69,7 +69,7 @@ class Net(nn.Module):
         return self.out(pooled).squeeze(1)
 
 
-def run(epochs=2, batch_size=16):
+def run(epochs=5, batch_size=16):
     torch.manual_seed(21)
     data = molecules(1600)
     model = Net()

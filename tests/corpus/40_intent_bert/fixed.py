@@ -1,13 +1,9 @@
 """Intents of requests to an assistant, with transformers."""
 
-import os
-
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from torch.utils.data import Dataset  # noqa: E402
-from transformers import (  # noqa: E402
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+from transformers import (
     BertConfig,
     BertForSequenceClassification,
     Trainer,

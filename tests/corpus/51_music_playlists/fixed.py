@@ -7,16 +7,16 @@ import numpy as np
 import torch
 from torch import nn
 
-USERS, SONGS = 1500, 6000
+USERS, SONGS = 700, 9000
 
 
 def playlists(seed=54):
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(USERS):
-        length = int(rng.integers(20, 140))
+        length = int(rng.integers(100, 500))
         centre = rng.integers(SONGS)
-        songs = (centre + rng.normal(0, 400, length).astype(int)) % SONGS
+        songs = (centre + rng.normal(0, 900, length).astype(int)) % SONGS
         out.append(list(dict.fromkeys(songs.tolist())))
     return out
 
