@@ -165,30 +165,33 @@ class Walk:
         """Return what is known inside of an event."""
         if tag != "PyCall":
             return above
-        site = event.extra_fields.callsite
+        called = _called(event)
+        if called is None:
+            return above
+        file, line, function = called
         phase = above.phase
-        folder, name = os.path.split(site.file_name)
-        means = _ENTERS.get((name, site.function_name))
+        folder, name = os.path.split(file)
+        means = _ENTERS.get((name, function))
         if means is not None and folder.endswith(means[0]):
             if means[1] == "backward":
                 inside = above._replace(phase="backward")
                 self._backward.append((event.start_time_ns, event.end_time_ns, inside))
                 return inside
             phase = means[1] if phase == "other" else phase
-        elif phase == "other" and event.name.startswith(_MODULE):
+        elif phase == "other" and _name(event).startswith(_MODULE):
             phase = "forward"
-        shown = self._names.users(site.file_name)
+        shown = self._names.users(file)
         if shown is not None:
-            return Where((shown, site.line_number, site.function_name), None, phase)
+            return Where((shown, line, function), None, phase)
         return above if phase == above.phase else above._replace(phase=phase)
 
     def _lines(self, event: Any, tag: str, here: Where, children: Sequence[Any]) -> Iterable[Where]:
         """Return for each child what is known above it: the line from which it was called."""
-        mine = tag == "PyCall" and self._names.users(event.extra_fields.callsite.file_name)
-        if not mine or here.frame is None:
+        called = _called(event) if tag == "PyCall" else None
+        if called is None or here.frame is None or self._names.users(called[0]) is None:
             return [here] * len(children)
         file, first, function = here.frame
-        path = self._names.path(event.extra_fields.callsite.file_name)
+        path = self._names.path(called[0])
         course = self._source.course(path, first, function)
         lines: list[int | None] = [
             child.extra_fields.caller.line_number if _tag(child) in _PYTHON else None
@@ -201,7 +204,7 @@ class Walk:
                 before = line
                 course.called(line)
             elif _tag(child) == "TorchOp":
-                stands = course.line(child.name, following)
+                stands = course.line(_name(child), following)
                 if stands is None:
                     until = max(before, following or before)
                 else:
@@ -226,10 +229,11 @@ class Walk:
         return sequence
 
     def _add(self, event: Any, where: Where, forward: Spot | None) -> None:
-        key = (where, event.name, forward)
+        name = _name(event)
+        key = (where, name, forward)
         row = self._rows.get(key)
         if row is None:
-            row = self._rows[key] = Row(where, event.name, forward)
+            row = self._rows[key] = Row(where, name, forward)
         inside = sum(one.duration_time_ns for one in event.children if _tag(one) in _TIMED)
         row.calls += 1
         row.ns += max(0, event.duration_time_ns - inside)
@@ -277,5 +281,24 @@ def _tag(event: Any) -> str:
     return str(event.tag).rpartition(".")[2]
 
 
+def _called(event: Any) -> Spot | None:
+    """Return file, line and name of a function that was called.
+
+    None where torch's copy of the names is gone: those of code that was made and freed meanwhile.
+    """
+    try:
+        site = event.extra_fields.callsite
+        return str(site.file_name), int(site.line_number), str(site.function_name)
+    except UnicodeDecodeError:
+        return None
+
+
+def _name(event: Any) -> str:
+    try:
+        return str(event.name)
+    except UnicodeDecodeError:
+        return ""
+
+
 def _is_backward(event: Any) -> bool:
-    return bool(event.name.startswith(_BACKWARD)) or "BACKWARD" in str(event.extra_fields.scope)
+    return _name(event).startswith(_BACKWARD) or "BACKWARD" in str(event.extra_fields.scope)
