@@ -44,7 +44,7 @@ def test_an_operator_below_a_call_without_a_name_is_that_of_the_line_above() -> 
     nameless = _event("PyCall", "", _Gone(), (operator,))
     site = SimpleNamespace(file_name="/users/train.py", line_number=1, function_name="main")
     main = _event("PyCall", "main", site, (nameless,))
-    names = Names(lambda file: file.endswith("train.py"), lambda file: "train.py")
+    names = Names(lambda file: file.endswith("train.py"), lambda _: "train.py")
     walk = Walk(names)
     walk.take([main])
     (row,) = walk.rows(1)
