@@ -53,7 +53,7 @@ class NextItem(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--accumulate", type=int, default=4)
     parser.add_argument("--items", type=int, default=4000)

@@ -21,7 +21,7 @@ def make_tickets(count, seed=0):
     tickets = []
     for _ in range(count):
         team = int(rng.integers(len(TEAMS)))
-        length = int(np.clip(rng.lognormal(2.4, 0.5), 4, 60))
+        length = int(np.clip(rng.lognormal(2.6, 0.5), 4, 60))
         pick = (rng.zipf(1.25, length) + 97 * team) % len(lexicon)
         words = [lexicon[i] for i in pick]
         words.insert(0, f"#{rng.integers(1e6)}")
@@ -30,25 +30,25 @@ def make_tickets(count, seed=0):
 
 
 class WordPieces:
-    def __init__(self, texts, size=900):
+    def __init__(self, texts, size=3000):
         counts = Counter()
         for text in texts:
             for match in TOKEN.finditer(text.lower()):
                 word = match.group()
-                counts.update(word[i : i + n] for n in (1, 2, 3, 4) for i in range(len(word)))
+                counts.update(word[i : i + n] for n in range(1, 9) for i in range(len(word)))
         self.vocab = {p: i + 2 for i, (p, _) in enumerate(counts.most_common(size))}
 
     def pieces(self, word):
-        begin, found = 0, []
-        while begin < len(word):
-            for end in range(len(word), begin, -1):
-                if word[begin:end] in self.vocab:
-                    found.append(self.vocab[word[begin:end]])
-                    break
-            else:
-                found, end = [*found, 1], begin + 1
-            begin = end
-        return found
+        """Join neighbours, the most frequent pair first, as long as the vocabulary has it."""
+        parts, unknown = list(word), len(self.vocab) + 2
+        while len(parts) > 1:
+            pairs = enumerate(zip(parts, parts[1:], strict=False))
+            ranked = [(self.vocab.get(a + b, unknown), i) for i, (a, b) in pairs]
+            rank, i = min(ranked)
+            if rank == unknown:
+                break
+            parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        return [self.vocab.get(part, 1) for part in parts]
 
     def encode(self, text):
         ids = []
@@ -71,10 +71,10 @@ class Collate:
 
 
 class Router(nn.Module):
-    def __init__(self, vocab, width=48):
+    def __init__(self, vocab, width=32):
         super().__init__()
         self.embed = nn.Embedding(vocab, width, padding_idx=0)
-        layer = nn.TransformerEncoderLayer(width, 4, 96, batch_first=True, dropout=0.0)
+        layer = nn.TransformerEncoderLayer(width, 4, 64, batch_first=True, dropout=0.0)
         self.encoder = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
         self.head = nn.Linear(width, len(TEAMS))
 
