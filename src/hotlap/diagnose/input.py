@@ -9,8 +9,11 @@ from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.shares import run_share, step_share, training_loader
 from hotlap.stats.knee import knee
-from hotlap.values.facts import Facts, WorkerPoint
+from hotlap.values.facts import Facts, Measured, WorkerPoint
 from hotlap.values.summary import LoaderSummary
+
+_FASTER = 1.5
+"""A loader that is so many times faster alone than in the training is not what bounds it."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Input:
     collate: Region | None
     sampler: Region | None
     loader: LoaderSummary | None
+    hidden: str | None = None
+    """Why preparing samples is not what the training waits for, in words; None if it may be."""
 
     @property
     def workers(self) -> int:
@@ -75,6 +80,23 @@ def input_of(facts: Facts) -> Input | None:
             costs, lambda one: one.phase == "data_wait" and one.role == "trainer" and bool(workers)
         ),
         loader=loader,
+        hidden=_hidden(facts, workers),
+    )
+
+
+def _hidden(facts: Facts, workers: int) -> str | None:
+    """Tell whether workers prepare faster than the training asks: then it waits for their start.
+
+    Without workers loading takes turns with the model, and is never hidden.
+    """
+    rate = present_rate(facts)
+    if not workers or rate is None or not isinstance(facts.loader_per_s, Measured):
+        return None
+    if facts.loader_per_s.value < _FASTER * rate:
+        return None
+    return (
+        f"the loader alone delivers {facts.loader_per_s.value:,.0f} samples/s, the training takes "
+        f"{rate:,.0f}: what it waits for is not the preparing of samples"
     )
 
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.regions import select
+from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share, steps_of, trainer_of
+from hotlap.diagnose.step_lines import training_function
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -31,9 +32,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     share = run_share(facts, "checkpoint")
     if share is None:
         return Unknown("run phases were not measured")
+    region = _saving(costs_of(facts))
+    if region is not None:
+        share = max(share, region.share)
     if not worth(facts, share):
         return Clear("checkpoints take little time")
-    region = select(costs_of(facts), lambda one: one.phase == "checkpoint")
     trainer = trainer_of(facts)
     saves = [one for one in trainer.touches if one.family == "checkpoint"] if trainer else []
     count = sum(one.count for one in saves)
@@ -60,3 +63,22 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(Evidence("saves", count or None, "in the trial"),),
         ),
     )
+
+
+def _saving(costs: tuple[Cost, ...]) -> Region | None:
+    """Return the lines inside of saves, with what the function that saves does beside them.
+
+    A function of the user's that writes a checkpoint also renames, hashes or copies it.
+    """
+    loop = training_function(costs)
+    saves = {(one.place.file, one.place.function) for one in costs if one.phase == "checkpoint"} - {
+        loop
+    }
+
+    def belongs(one: Cost) -> bool:
+        if one.phase == "checkpoint":
+            return True
+        beside = one.phase in ("other", "logging") and one.role == "trainer"
+        return beside and (one.place.file, one.place.function) in saves
+
+    return select(costs, belongs)

@@ -16,6 +16,7 @@ the history, allocate ahead.
 from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, growing, worth
+from hotlap.diagnose.compute import is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
@@ -44,6 +45,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear("the growth of the step time costs little")
     costs = [one for one in costs_of(facts) if one.role == "trainer"]
     region = region_of(_growing(costs), costs_of(facts))
+    recovered = Bounds(0.75 * share, min(0.99, 1.15 * share))
+    if region is not None and not any(is_models_own(facts, one) for one in region.costs):
+        # What grows is no part of the model: all of it can go, not only what it has grown by.
+        most = max(share, region.share)
+        recovered = Bounds(0.75 * most, min(0.99, 1.05 * most))
     where = f": {text_of(facts, region.top)} at {at(region.hot)}" if region else ""
     return finding(
         facts,
@@ -51,7 +57,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase=region.top.phase if region else "other",
-            share=Bounds(0.75 * share, min(0.99, 1.15 * share)),
+            share=recovered,
             remedy=Remedy("code", (), "nothing, if what is kept is not used"),
             say=(
                 f"Steps become slower as the run goes on, {found.growth:.1f} times from start to "

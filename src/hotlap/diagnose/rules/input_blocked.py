@@ -35,6 +35,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("no step was seen")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
+    if data.hidden is not None:
+        return Clear(data.hidden)
     if data.state != "blocked":
         return Clear("preparing samples is mostly computing, not blocked")
     if data.region is None:

@@ -33,6 +33,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("no step was seen")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
+    if data.hidden is not None:
+        return Clear(data.hidden)
     region = data.collate
     if region is None or not worth(facts, region.share):
         return Clear("putting batches together takes little time")

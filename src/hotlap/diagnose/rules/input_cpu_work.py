@@ -39,6 +39,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("no step was seen")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
+    if data.hidden is not None:
+        return Clear(data.hidden)
     if data.state not in ("working", "runqueue"):
         return Clear("preparing samples is mostly blocked, not computing")
     if data.region is None:

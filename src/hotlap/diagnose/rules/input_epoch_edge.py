@@ -42,7 +42,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if data is None or data.loader is None or not data.workers:
         return Clear("no loader with workers feeds the training")
     region = select(costs_of(facts), _restarts)
-    share = max(region.share if region else 0.0, epoch_edge_share(facts))
+    # A wait that preparing samples does not explain is one for workers that have just started.
+    waited = data.wait if data.hidden is not None and _begins_often(facts) else 0.0
+    share = max(region.share if region else 0.0, epoch_edge_share(facts) + waited)
     if not worth(facts, share):
         return Clear("the edges of the epochs take little time")
     tried = next((one for one in facts.what_ifs if one.change == "persistent_workers"), None)
@@ -69,6 +71,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(Evidence("between epochs", round(share, 3), "share of the run"),),
         ),
     )
+
+
+def _begins_often(facts: Facts) -> bool:
+    """Tell whether the edges of epochs were seen to cost something at all."""
+    return epoch_edge_share(facts) >= 0.02
 
 
 def _restarts(cost: Cost) -> bool:
