@@ -30,17 +30,17 @@ def step_ns_at(facts: Facts, costs: Sequence[Cost]) -> float | None:
 def is_models_own(facts: Facts, cost: Cost) -> bool:
     """Tell whether a line is the model's own arithmetic, which nobody would call a waste.
 
-    Known by its operators where they were profiled, else by torch's functions in the stack.
+    Known by torch's layers in the stack, else by its operators where they were profiled.
     """
-    kind = kind_of(cost)
-    operators = operators_at(facts, [cost.key])
-    if operators is not None:
-        return operators.heavy_share >= 0.3
     inside = sum(ns for leaf, ns in cost.leaves if leaf.startswith(_TORCH_LEAF))
     if inside >= 0.5 * sum(ns for _, ns in cost.leaves) > 0:
         return True  # also blocked: a layer waits for the other threads of its own operator
+    operators = operators_at(facts, [cost.key])
+    if operators is not None:
+        return operators.heavy_share >= 0.3
     if cost.state == "blocked":
         return False
+    kind = kind_of(cost)
     line = line_of(facts, cost.place)
     text = cost.expression or (line.text if line else "")
     return kind is None and bool(_TORCH_CALL.search(text))

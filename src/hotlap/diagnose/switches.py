@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.record import Place
+
+_LEAST_GAIN = 0.05
+_MOST_NOISE = 0.25
 
 
 def truthy(value: Any) -> bool:
@@ -36,3 +40,12 @@ def what_if(facts: Facts, change: str, value: Any = None) -> WhatIf | None:
         if one.change == change and one.acted and (value is None or one.value == value)
     ]
     return max(found, key=lambda one: one.ratio, default=None)
+
+
+def faster(facts: Facts, tried: WhatIf) -> bool:
+    """Tell whether a change made the steps faster for certain: above noise and worth the change.
+
+    Trials are processes of their own: between them the machine drifts by more than the interval
+    of one comparison tells, so the whole interval must lie above the floor.
+    """
+    return tried.low > 1.0 + max(_LEAST_GAIN, min(_MOST_NOISE, floor_of(facts)))

@@ -95,10 +95,10 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     _kind(
         "parsing",
-        r"\b(json|csv|pickle|yaml|xml|ast)\b\.?(loads?|reader|literal_eval|parse)?|\bread_csv\b|"
+        r"\b(json|csv|pickle|yaml|xml|ast)\b\.?(loads?|dumps?|reader|writer|literal_eval|parse)?|\bread_csv\b|"
         r"loadtxt|genfromtxt|\bpickle\.loads?\b",
-        "parsing text or pickles (json, csv, pickle)",
-        "parse once and keep the result as arrays",
+        "reading and writing text formats or pickles (json, csv, pickle)",
+        "do it once, and keep the result as arrays",
     ),
     _kind(
         "tokenising",

@@ -18,7 +18,7 @@ from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.shares import run_share
-from hotlap.diagnose.switches import what_if
+from hotlap.diagnose.switches import faster, what_if
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if tried is None:
         return Unknown("flushing denormals was not tried")
     share = predict.by_what_if(tried, run_share(facts, "steps") or 1.0)
-    if tried.low <= 1.0 or not worth(facts, share.high):
+    if not faster(facts, tried) or not worth(facts, share.high):
         return Clear("flushing denormals was tried and made no difference")
     region = select(costs_of(facts), lambda one: one.phase in ("forward", "backward", "optimizer"))
     return finding(

@@ -21,6 +21,7 @@ from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.step_lines import training_function
 from hotlap.stats.trend import trend
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -44,7 +45,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not worth(facts, share):
         return Clear("the growth of the step time costs little")
     costs = [one for one in costs_of(facts) if one.role == "trainer"]
-    region = region_of(_growing(costs), costs_of(facts))
+    region = region_of(_with_neighbours(costs, _growing(costs)), costs_of(facts))
     recovered = Bounds(0.75 * share, min(0.99, 1.15 * share))
     if region is not None and not any(is_models_own(facts, one) for one in region.costs):
         # What grows is no part of the model: all of it can go, not only what it has grown by.
@@ -83,3 +84,19 @@ def _growing(costs: list[Cost]) -> list[Cost]:
 
     ranked = sorted(costs, key=added, reverse=True)
     return [one for one in ranked[:3] if added(one) > 0.25 * added(ranked[0]) > 0]
+
+
+def _with_neighbours(costs: list[Cost], grown: list[Cost]) -> list[Cost]:
+    """Return lines that grow with the others of their function, which do the same work in parts.
+
+    Not those of the training loop itself, whose lines are all the parts of a step.
+    """
+    loop = training_function(costs)
+    homes = {(one.place.file, one.place.function) for one in grown} - {loop}
+    phases = {one.phase for one in grown}
+    beside = [
+        one
+        for one in costs
+        if (one.place.file, one.place.function) in homes and one.phase in phases
+    ]
+    return [*grown, *(one for one in beside if one not in grown)]

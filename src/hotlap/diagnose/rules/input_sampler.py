@@ -52,8 +52,5 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 def _samples(cost: Cost) -> bool:
     if cost.role != "trainer" or cost.phase not in _PHASES:
         return False
-    frames = [cost.place, *cost.callers]
-    names = [one.function.split(".") for one in frames]
-    return any("sampler" in name[0].lower() and name[-1] != "__init__" for name in names) or any(
-        ".sampler." in leaf for leaf, _ in cost.leaves[:1]
-    )
+    inside = sum(ns for leaf, ns in cost.leaves if "sampler" in leaf.lower())
+    return inside >= 0.3 * sum(ns for _, ns in cost.leaves) > 0

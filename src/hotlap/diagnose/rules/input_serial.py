@@ -20,6 +20,7 @@ from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.input import Input, best_point, input_of, point_at, present_rate
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.switches import faster
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
 
@@ -41,7 +42,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     tried = [one for one in facts.what_ifs if one.change == "workers" and one.value]
     if tried:
         best = max(tried, key=lambda one: one.ratio)
-        if best.low <= 1.0:
+        if not faster(facts, best):
             return Clear(f"{best.value} workers were tried and made no difference")
         share = predict.by_what_if(best, run_share(facts, "steps") or 1.0)
         return _found(facts, data, int(best.value), share, "proven")

@@ -18,7 +18,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import input_of
-from hotlap.diagnose.regions import select
+from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import percent, text_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -45,6 +45,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     region = select(costs_of(facts), lambda one: one.phase == "data_wait")
     if region is None or state_of(region) == "blocked":
         return Clear("the wait is blocked, not computing")
+    if _share_of_fetching(region) < 0.5:
+        return Clear("most of the wait is other work than fetching and collating samples")
     batch = data.loader.batch_size
     if batch is None or batch < 8:
         return Clear("batches are too small for this to matter")
@@ -65,3 +67,14 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(Evidence("a sample", round(mean / 1000, 1), "us"),),
         ),
     )
+
+
+def _share_of_fetching(region: Region) -> float:
+    """Return the share of the wait in torch's own fetching and collating, and in indexing."""
+    inside = sum(
+        one.ns
+        for one in region.costs
+        if one.place.function.rsplit(".", 1)[-1] == "__getitem__"
+        or any(leaf.startswith(_LOADING) for leaf, _ in one.leaves[:2])
+    )
+    return inside / sum(one.ns for one in region.costs)

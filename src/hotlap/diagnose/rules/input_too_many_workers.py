@@ -18,6 +18,7 @@ from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.input import best_point, input_of, point_at
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import floor_of, run_share
+from hotlap.diagnose.switches import faster
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
 
@@ -41,7 +42,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     best, here = best_point(facts), point_at(facts, data.workers)
     if tried:
         chosen = max(tried, key=lambda one: one.ratio)
-        if chosen.low <= 1.0:
+        if not faster(facts, chosen):
             return Clear("fewer workers were tried and made no difference")
         share = predict.by_what_if(chosen, run_share(facts, "steps") or 1.0)
         workers, status = int(chosen.value), "proven"

@@ -18,6 +18,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
 from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.switches import faster
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -43,7 +44,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         if inside is None:
             return Clear("torch holds workers to one thread unless the script says otherwise")
         share, status = predict.recoverable(0.7 * data.wait, least=0.4), "suspected"
-    elif tried.low <= 1.0:
+    elif not faster(facts, tried):
         return Clear("one thread in each worker was tried and made no difference")
     else:
         share, status = predict.by_what_if(tried, run_share(facts, "steps") or 1.0), "proven"

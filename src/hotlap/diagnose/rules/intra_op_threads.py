@@ -15,7 +15,7 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.shares import busy_words, is_cpu, run_share
-from hotlap.diagnose.switches import first_setting
+from hotlap.diagnose.switches import faster, first_setting
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("other thread counts were not tried")
     best = max(tried, key=lambda one: one.ratio)
     share = predict.by_what_if(best, run_share(facts, "steps") or 1.0)
-    if best.low <= 1.0 or not worth(facts, share.high):
+    if not faster(facts, best) or not worth(facts, share.high):
         return Clear("other thread counts were tried and were not faster")
     now = facts.defaults.get("threads")
     return finding(

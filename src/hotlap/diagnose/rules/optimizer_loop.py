@@ -19,7 +19,7 @@ from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import run_share, step_share
-from hotlap.diagnose.switches import first_setting
+from hotlap.diagnose.switches import faster, first_setting
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -40,7 +40,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("fused and foreach optimizers were not tried")
     best = max(tried, key=lambda one: one.ratio)
     share = predict.by_what_if(best, run_share(facts, "steps") or 1.0)
-    if best.low <= 1.0 or not worth(facts, share.high):
+    if not faster(facts, best) or not worth(facts, share.high):
         return Clear("fused and foreach optimizers were tried and were not faster")
     region = select(costs_of(facts), lambda one: one.phase == "optimizer")
     tensors = facts.defaults.get("parameters")

@@ -14,11 +14,12 @@ other inputs: their calls differ.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, code, percent
 from hotlap.diagnose.step_lines import step_line, training_function
@@ -28,6 +29,8 @@ from hotlap.values.record import Place
 
 CODE = "HL312"
 NAME = "repeated-passes"
+_CALL = re.compile(r"[A-Za-z_][\w.]*\([^()]+\)")
+"""A call with arguments and without another call among them."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -36,22 +39,13 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not costs:
         return Unknown("no stack of a forward pass was seen")
     loop = training_function(costs_of(facts))
-    passes = facts.counts.get("forwards_per_step")
-    calls: dict[tuple[str, str], dict[Place, float]] = defaultdict(lambda: defaultdict(float))
-    for one in costs:
-        outer = step_line(one, loop)
-        line = facts.source.get(f"{outer.file}:{outer.line}")
-        if line is not None and "(" in line.text:
-            call = line.text.split("=", 1)[-1].strip()
-            calls[outer.file, call][outer] += one.share
-    for (_, call), places in calls.items():
-        if len(places) < 2:
+    for call, places in _calls(facts, costs, loop).items():
+        extra = sorted(places, key=lambda place: place.line)[1:]
+        share = sum(places.values()) - max(places.values())
+        if not extra or not worth(facts, share):
             continue
-        extra = min(places, key=lambda place: places[place])
-        share = places[extra]
-        if not worth(facts, share):
-            continue
-        region = region_of([one for one in costs if extra in (one.place, *one.callers)], costs)
+        region = region_of([one for one in costs if step_line(one, loop) in extra], costs)
+        passes = facts.counts.get("forwards_per_step")
         return finding(
             facts,
             Rule(CODE, NAME),
@@ -59,16 +53,27 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             Claim(
                 phase="forward",
                 share=predict.recoverable(share, least=0.8),
-                first=extra,
-                remedy=Remedy(
-                    "code", (), "a metric would see the same output instead of a new one"
-                ),
+                first=extra[0],
+                remedy=Remedy("code", (), "a metric sees the same output instead of a new one"),
                 say=(
-                    f"The same forward pass {code(call)} runs twice in each step, again at "
-                    f"{at(extra)} "
-                    f"for {percent(share)} of the time. Keep the first output and reuse it."
+                    f"The same forward pass {code(call)} runs {len(places)} times in each step, "
+                    f"again at {at(extra[0])}, and the repeats take {percent(share)} of the time. "
+                    f"Run the model once and reuse its output (detached)."
                 ),
                 evidence=(Evidence("forward passes", passes, "per step"),),
             ),
         )
     return Clear("no call of a model stands twice in a step")
+
+
+def _calls(
+    facts: Facts, costs: list[Cost], loop: tuple[str, str] | None
+) -> dict[str, dict[Place, float]]:
+    """Return calls that stand in lines of the training loop: to the lines, with their shares."""
+    found: dict[str, dict[Place, float]] = defaultdict(lambda: defaultdict(float))
+    for one in costs:
+        outer = step_line(one, loop)
+        line = facts.source.get(f"{outer.file}:{outer.line}")
+        for call in set(_CALL.findall(line.text)) if line is not None else ():
+            found[call][outer] += one.share
+    return {call: dict(places) for call, places in found.items() if len(places) > 1}

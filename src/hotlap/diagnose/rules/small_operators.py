@@ -115,6 +115,7 @@ def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
         Claim(
             phase=region.top.phase,
             share=predict.recoverable(share, least=0.5, most=0.95),
+            first=loop,
             remedy=Remedy("code", ("compile",), "the last bits of sums"),
             say=(
                 f"A Python loop ({loop.file}:{loop.line}) calls {operators.calls:.0f} small "
