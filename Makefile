@@ -11,7 +11,7 @@ UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt 
 PYTEST_ARGS ?= -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types rules bench clean
+.PHONY: help setup demo test lint types corpus rules bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ types: $(VENV)/.dev ## check the types, strictly
 
 rules: $(VENV)/.dev ## write docs/rules from what the rules say of themselves
 	cd tests && ../$(BIN)/python -m house.rule_pages
+
+corpus: $(VENV)/.dev ## diagnose the scripts of tests/corpus and compare with their labels (an hour)
+	$(BIN)/python tests/corpus/diagnosed.py $(CORPUS_ARGS)
 
 bench: $(VENV)/.dev ## measure what hotlap itself costs (BENCH_ARGS=--quick for two minutes)
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
