@@ -57,11 +57,22 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"The optimizer updates its parameters one at a time (a per-parameter loop), "
                 f"{percent(mine)} of the time. Make it with {best.change}=True, which does them "
-                f"together."
+                f"together." + _about_tables(facts)
             ),
             evidence=(
                 Evidence("optimizer step", round(mine, 3), "share of the run"),
                 Evidence("parameters", tensors, "tensors"),
             ),
         ),
+    )
+
+
+def _about_tables(facts: Facts) -> str:
+    """Return what else would help where most parameters are rows of embedding tables."""
+    graded, tables = facts.defaults.get("trainable_elements"), facts.defaults.get("table_elements")
+    if not graded or not tables or tables / graded < 0.5:
+        return ""
+    return (
+        " Most parameters are embedding tables with dense gradients, all rows of which are updated "
+        "at each step: sparse=True with a sparse optimizer touches only the rows of the batch."
     )

@@ -58,4 +58,5 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 def _at_an_edge(cost: Cost) -> bool:
     if cost.role != "trainer" or cost.phase not in _NAMES:
         return False
-    return not any("sampler" in leaf or "multiprocessing" in leaf for leaf, _ in cost.leaves[:1])
+    waiting = ("sampler", "multiprocessing", "selectors", "threading", "torch.utils.data")
+    return not any(name in leaf for leaf, _ in cost.leaves[:1] for name in waiting)

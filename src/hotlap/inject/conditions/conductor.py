@@ -35,6 +35,10 @@ _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
 
 
+_KNOWN_STEPS: Final = 3
+"""By then every optimizer has stepped: without a loader the first step ends at a backward pass."""
+
+
 class Conditions:
     """The trial of one process.
 
@@ -200,6 +204,7 @@ class Conditions:
         if self._steps == 1:
             self._settings.first_step_ended()
             self.deliveries.first_step_ended()
+        if self._steps in (1, _KNOWN_STEPS):
             self._write_facts()
         self.deliveries.step_ended()
         self._learn_used()
