@@ -9,7 +9,7 @@ from hotlap.diagnose.costs import Cost
 from hotlap.diagnose.operators import operators_at
 from hotlap.diagnose.say import line_of
 from hotlap.diagnose.shares import trainer_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.work import is_never_arithmetic, kind_of
 from hotlap.values.facts import Facts
 
 MODEL_PHASES = ("forward", "backward", "optimizer")
@@ -32,6 +32,9 @@ def is_models_own(facts: Facts, cost: Cost) -> bool:
 
     Known by torch's layers in the stack, else by its operators where they were profiled.
     """
+    kind = kind_of(cost)
+    if is_never_arithmetic(kind):
+        return False
     inside = sum(ns for leaf, ns in cost.leaves if leaf.startswith(_TORCH_LEAF))
     if inside >= 0.5 * sum(ns for _, ns in cost.leaves) > 0:
         return True  # also blocked: a layer waits for the other threads of its own operator
@@ -40,7 +43,6 @@ def is_models_own(facts: Facts, cost: Cost) -> bool:
         return operators.heavy_share >= 0.3
     if cost.state == "blocked":
         return False
-    kind = kind_of(cost)
     line = line_of(facts, cost.place)
     text = cost.expression or (line.text if line else "")
     return kind is None and bool(_TORCH_CALL.search(text))

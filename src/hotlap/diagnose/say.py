@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hotlap.diagnose.costs import Cost
 from hotlap.values.facts import Facts, SourceLine
 from hotlap.values.finding import Location
@@ -49,6 +51,17 @@ def text_of(facts: Facts, cost: Cost) -> str:
     """Return the source text to quote for a cost: the expression, else the line."""
     line = line_of(facts, cost.place)
     return code(cost.expression or (line.text if line else None)) or "the code"
+
+
+def texts_of(facts: Facts, costs: Sequence[Cost]) -> str:
+    """Return the source texts that stand for several lines: the dearest, at most three."""
+    whole = sum(one.ns for one in costs)
+    found: list[str] = []
+    for one in costs:
+        text = text_of(facts, one)
+        if text not in found and one.ns >= 0.15 * whole:
+            found.append(text)
+    return ", ".join(found[:3]) or text_of(facts, costs[0])
 
 
 def location(place: Place, share: float | None = None) -> Location:

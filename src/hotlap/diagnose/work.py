@@ -7,6 +7,7 @@ called and what a person would do about it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -231,6 +232,47 @@ def kind_of(cost: Cost) -> Kind | None:
         return None
     name = max(votes, key=lambda one: votes[one])
     return next(kind for kind in KINDS if kind.name == name)
+
+
+def region_kind(costs: Sequence[Cost]) -> Kind | None:
+    """Return the kind of work that takes most of several lines' time, or None."""
+    votes: dict[str, float] = {}
+    known: dict[str, Kind] = {}
+    for one in costs:
+        kind = kind_of(one)
+        if kind is not None:
+            known[kind.name] = kind
+            votes[kind.name] = votes.get(kind.name, 0.0) + one.ns
+    if not votes:
+        return None
+    name = max(votes, key=lambda one: votes[one])
+    enough = votes[name] >= 0.25 * sum(one.ns for one in costs)
+    return known[name] if enough else None
+
+
+def is_never_arithmetic(kind: Kind | None) -> bool:
+    """Tell whether a kind of work is beside the model, whatever library does it."""
+    return kind is not None and kind.name in _BESIDE
+
+
+_BESIDE: Final = frozenset(
+    (
+        "sleep",
+        "fsync",
+        "network",
+        "subprocess",
+        "deepcopy",
+        "collector",
+        "checkpoint",
+        "parsing",
+        "hashing",
+        "plotting",
+        "printing",
+        "reading files",
+        "moving values to Python",
+        "locks",
+    )
+)
 
 
 def in_torch(cost: Cost) -> bool:

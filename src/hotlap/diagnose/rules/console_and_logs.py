@@ -18,9 +18,9 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
-from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.shares import step_share
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.work import kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     region = select(costs, _logs)
     if region is None or not worth(facts, region.share):
         return Clear("printing and logging take little time")
-    kind = kind_of(region.top)
+    kind = region_kind(region.costs)
     what = kind.noun if kind else "printing and writing logs"
     advice = kind.advice if kind else "log every n steps"
     return finding(
@@ -52,7 +52,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("code", (), "how often the log is written"),
             say=(
                 f"{percent(region.share)} of the time goes into logging, {what}: "
-                f"{text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, instead "
+                f"{texts_of(facts, region.costs)} at {at(region.hot)}. To mend it, {advice}, "
+                "instead "
                 "of "
                 f"at every step."
             ),

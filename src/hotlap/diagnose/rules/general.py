@@ -18,8 +18,8 @@ from hotlap.diagnose.build import Claim, Rule, finding, growing, state_of, worth
 from hotlap.diagnose.compute import MODEL_PHASES, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, by_function, region_of
-from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.work import kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -46,7 +46,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 best = region
     if best is None or not worth(facts, best.share):
         return Clear("no place stands out beside the model's own arithmetic")
-    kind = kind_of(best.top)
+    kind = region_kind(best.costs)
     factor = growing(best.costs)
     rhythm = "growing as the run goes on" if factor is not None and factor > 1.5 else "throughout"
     advice = kind.advice if kind else "do it once, less often, or on whole tensors"
@@ -62,7 +62,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(best.share)} of the time is spent at {at(best.hot)} in "
                 f"{best.top.phase}, {_STATES[state_of(best)]}, {rhythm}: "
-                f"{text_of(facts, best.top)}{f', {kind.noun}' if kind else ''}. To mend it, "
+                f"{texts_of(facts, best.costs)}{f', {kind.noun}' if kind else ''}. To mend it, "
                 f"{advice}."
             ),
             evidence=(Evidence("late against early", factor, "times"),),

@@ -19,7 +19,7 @@ from hotlap.diagnose.build import Claim, Rule, finding, growing, worth
 from hotlap.diagnose.compute import is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import region_of
-from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.shares import run_share
 from hotlap.diagnose.step_lines import training_function
 from hotlap.stats.trend import trend
@@ -51,7 +51,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         # What grows is no part of the model: all of it can go, not only what it has grown by.
         most = max(share, region.share)
         recovered = Bounds(0.75 * most, min(0.99, 1.05 * most))
-    where = f": {text_of(facts, region.top)} at {at(region.hot)}" if region else ""
+    where = f": {texts_of(facts, region.costs)} at {at(region.hot)}" if region else ""
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),

@@ -19,9 +19,9 @@ from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.compute import in_loop, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, region_of
-from hotlap.diagnose.say import at, doing, percent, text_of
+from hotlap.diagnose.say import at, doing, percent, texts_of
 from hotlap.diagnose.step_lines import step_line, training_function
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.work import kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -41,7 +41,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if region is None or not worth(facts, region.share):
         return Clear("the code between the passes takes little time")
     top = region.top
-    kind = kind_of(top)
+    kind = region_kind(region.costs)
     what = kind.noun if kind else doing(top)
     advice = kind.advice if kind else "do it every n steps, on whole tensors, or once ahead"
     loop = in_loop(facts, top)
@@ -59,7 +59,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into the code between the passes of a "
                 "step: "
-                f"{text_of(facts, top)} at {at(region.hot)}, {what}{slow_loop}, while the model "
+                f"{texts_of(facts, region.costs)} at {at(region.hot)}, {what}{slow_loop}, while "
+                "the model "
                 f"stands still. To mend it, {advice}."
             ),
             evidence=(Evidence("lines", len(region.costs), "in the profile"),),

@@ -21,9 +21,9 @@ from hotlap.diagnose.compute import MODEL_PHASES, in_loop, is_models_own
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.operators import operators_at
 from hotlap.diagnose.regions import by_function, region_of
-from hotlap.diagnose.say import at, doing, percent, text_of
+from hotlap.diagnose.say import at, doing, percent, texts_of
 from hotlap.diagnose.shares import is_cpu
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -45,10 +45,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region = region_of(group, costs)
         if region is None or not worth(facts, region.share):
             continue
-        if region.top.phase != "forward" and kind_of(region.top) is None:
+        if region.top.phase != "forward" and region_kind(region.costs) is None:
             continue  # the line of a backward pass or an optimizer's step is the model's own
         top = region.top
-        kind, operators = kind_of(top), operators_at(facts, region.keys)
+        kind, operators = region_kind(region.costs), operators_at(facts, region.keys)
         if kind is None and operators is None and not is_cpu(facts):
             continue
         what = f", {kind.noun}" if kind else f" ({doing(top)})" if doing(top) else ""
@@ -66,7 +66,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 remedy=Remedy("code", (), "nothing, if the values stay the same"),
                 say=(
                     f"In the {top.phase} pass {percent(region.share)} of the time goes into "
-                    f"{text_of(facts, top)} at {at(region.hot)}{what}{again}: it is repeated at "
+                    f"{texts_of(facts, region.costs)} at {at(region.hot)}{what}{again}: it is "
+                    "repeated at "
                     "every "
                     f"step and is not the model's own arithmetic. To mend it, {advice}."
                 ),

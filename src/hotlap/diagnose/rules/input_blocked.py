@@ -19,8 +19,8 @@ from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, input_of
 from hotlap.diagnose.regions import region_of
-from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -46,7 +46,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     )
     if region is None or not worth(facts, region.share):
         return Clear("no single place of preparing samples is blocked for long")
-    kind = kind_of(region.top)
+    kind = region_kind(region.costs)
     what = kind.noun if kind else "waiting (storage, a lock, or a sleep)"
     advice = kind.advice if kind else "cache the data, or let more workers wait at the same time"
     disk = data.loader.disk_bytes if data.loader else None
@@ -61,7 +61,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"The training waits for data for {percent(data.wait)} of its time, and that wait "
                 "is "
-                f"blocked, not computing: {what}, {text_of(facts, region.top)} at "
+                f"blocked, not computing: {what}, {texts_of(facts, region.costs)} at "
                 f"{at(region.hot)}, "
                 f"with num_workers={data.workers}. To mend it, {advice}; blocked time also "
                 "overlaps "

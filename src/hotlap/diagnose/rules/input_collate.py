@@ -17,8 +17,8 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.input import input_of
-from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     region = data.collate
     if region is None or not worth(facts, region.share):
         return Clear("putting batches together takes little time")
-    kind = kind_of(region.top)
+    kind = region_kind(region.costs)
     what = f", {kind.noun}" if kind else ", working element by element in Python"
     advice = kind.advice if kind else "build the batch from whole arrays"
     return finding(
@@ -52,7 +52,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into collate, where samples become a "
                 "batch"
-                f"{what}: {text_of(facts, region.top)} at {at(region.hot)}. To mend it, {advice}, "
+                f"{what}: {texts_of(facts, region.costs)} at {at(region.hot)}. To mend it, "
+                f"{advice}, "
                 "or "
                 f"do the work in the data set, ahead of the training."
             ),

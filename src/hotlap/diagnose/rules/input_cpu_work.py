@@ -23,8 +23,8 @@ from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, best_point, input_of
 from hotlap.diagnose.regions import Region, region_of
-from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -83,7 +83,7 @@ def _concentrated(facts: Facts, region: Region) -> Region:
 
 
 def _found(facts: Facts, data: Input, region: Region) -> Finding:
-    kind = kind_of(region.top)
+    kind = region_kind(region.costs)
     what = kind.noun if kind else "computing in Python"
     advice = kind.advice if kind else "do it once ahead of the training, or make it cheaper"
     where = (
@@ -105,7 +105,8 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
             remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
             say=(
                 f"The training waits for data for {percent(data.wait)} of its time, and "
-                f"{percent(region.share)} of it goes into {what}: {text_of(facts, region.top)} at "
+                f"{percent(region.share)} of it goes into {what}: {texts_of(facts, region.costs)} "
+                "at "
                 f"{at(region.hot)}, done for each sample {where}. "
                 f"To mend it, {advice}{more}."
             ),

@@ -17,7 +17,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
-from hotlap.diagnose.say import at, percent, text_of
+from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
@@ -42,7 +42,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into the sampler, which chooses the "
                 "order "
-                f"of samples in the training process: {text_of(facts, region.top)} at "
+                f"of samples in the training process: {texts_of(facts, region.costs)} at "
                 f"{at(region.hot)}. Compute it once, with array operations, not per epoch or index."
             ),
         ),

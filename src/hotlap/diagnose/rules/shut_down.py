@@ -16,8 +16,8 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import by_function, region_of
-from hotlap.diagnose.say import at, doing, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, doing, percent, texts_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region = region_of(group, costs)
         if region is None or not worth(facts, region.share):
             continue
-        top, kind = region.top, kind_of(region.top)
+        top, kind = region.top, region_kind(region.costs)
         what = kind.noun if kind else doing(top)
         advice = kind.advice if kind else "do it less often, or in the background"
         return finding(
@@ -48,7 +48,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 remedy=Remedy("code", (), "when the work is done"),
                 say=(
                     f"{percent(region.share)} of the time passes {_NAMES[top.phase]} in "
-                    f"{text_of(facts, top)} at {at(region.hot)}, {what}. To mend it, {advice}."
+                    f"{texts_of(facts, region.costs)} at {at(region.hot)}, {what}. To mend it, "
+                    f"{advice}."
                 ),
             ),
         )

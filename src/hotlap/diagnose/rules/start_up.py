@@ -20,8 +20,8 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, base_of, costs_of
 from hotlap.diagnose.regions import select
-from hotlap.diagnose.say import at, percent, text_of
-from hotlap.diagnose.work import kind_of
+from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Finding, Remedy, Unknown
 
@@ -43,7 +43,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Unknown("the length of the whole run is not known")
     if region is None or not worth(facts, region.share):
         return Clear("the script's own work before the first step is short")
-    kind = kind_of(region.top)
+    kind = region_kind(region.costs)
     what = f", {kind.noun}" if kind else ""
     advice = kind.advice if kind else "keep the result on disk and load it, or do it lazily"
     return finding(
@@ -56,7 +56,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("code", (), "nothing, if the result is the same"),
             say=(
                 f"{percent(region.share)} of the run passes before the first step (start-up) in "
-                f"{text_of(facts, region.top)} at {at(region.hot)}{what}. To mend it, {advice}."
+                f"{texts_of(facts, region.costs)} at {at(region.hot)}{what}. To mend it, {advice}."
             ),
         ),
     )
