@@ -96,7 +96,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     _kind(
         "parsing",
-        r"\b(json|csv|pickle|yaml|xml|ast)\b\.?(loads?|dumps?|reader|writer|literal_eval|parse)?|\bread_csv\b|"
+        r"\b(json|csv|pickle|yaml|xml|ast)\b\.?"
+        r"(loads?|dumps?|reader|writer|literal_eval|parse)?|\bread_csv\b|"
         r"loadtxt|genfromtxt|\bpickle\.loads?\b",
         "reading and writing text formats or pickles (json, csv, pickle)",
         "do it once, and keep the result as arrays",
