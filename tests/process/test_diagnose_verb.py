@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from hotlap.experiment.stored import load
+from hotlap.runs.reading import read_run
 
 SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "diagnosed.py"
 HOTLAP = (sys.executable, "-m", "hotlap")
@@ -333,8 +334,10 @@ def _until_steps(folder: Path, ours: subprocess.Popen[str]) -> None:
     """Wait until a trial has recorded steps."""
     end = time.monotonic() + PATIENCE_S
     while True:
-        records = list(folder.glob(".hotlap/runs/*/trials/*/proc/*/self.rec"))
-        if any(b"tick" in path.read_bytes() for path in records):
+        trials = [
+            path.parents[2] for path in folder.glob(".hotlap/runs/*/trials/*/proc/*/self.rec")
+        ]
+        if any(one.ticks for trial in set(trials) for one in read_run(trial).processes):
             return
         assert ours.poll() is None, ours.communicate()
         assert time.monotonic() < end, "no step was recorded"
