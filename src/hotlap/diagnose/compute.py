@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from hotlap.diagnose.costs import Cost
 from hotlap.diagnose.operators import operators_at
 from hotlap.diagnose.say import line_of
-from hotlap.diagnose.shares import trainer_of
 from hotlap.diagnose.work import is_never_arithmetic, kind_of
 from hotlap.values.facts import Facts
 
@@ -17,14 +15,6 @@ _TORCH_CALL = re.compile(
     r"\b(torch|F|nn|functional)\.\w|\bself\.\w+\(|@|\bcriterion\(|\bmodel\(|\bloss\w*\("
 )
 _TORCH_LEAF = ("torch.nn.", "torch.optim", "torch.autograd", "torch.functional", "torch._tensor")
-
-
-def step_ns_at(facts: Facts, costs: Sequence[Cost]) -> float | None:
-    """Return nanoseconds per step that these lines cost; None where no step was counted."""
-    trainer = trainer_of(facts)
-    if trainer is None or not trainer.step.steps:
-        return None
-    return sum(one.own_ns for one in costs) / trainer.step.steps
 
 
 def is_models_own(facts: Facts, cost: Cost) -> bool:

@@ -274,22 +274,3 @@ _BESIDE: Final = frozenset(
         "locks",
     )
 )
-
-
-def in_torch(cost: Cost) -> bool:
-    """Tell whether most of the time lies in torch's own functions, not in the user's Python."""
-    return _leaf_share(cost, ("torch.",)) >= 0.5
-
-
-def in_plain_python(cost: Cost) -> bool:
-    """Tell whether most of the time is in the line itself: Python code or a C call from it."""
-    function = cost.place.function.rsplit(".", 1)[-1]
-    whole = sum(ns for _, ns in cost.leaves)
-    own = sum(ns for leaf, ns in cost.leaves if leaf.rsplit(".", 1)[-1] == function)
-    return whole > 0 and own / whole >= 0.5
-
-
-def _leaf_share(cost: Cost, prefixes: tuple[str, ...]) -> float:
-    whole = sum(ns for _, ns in cost.leaves)
-    inside = sum(ns for leaf, ns in cost.leaves if leaf.startswith(prefixes))
-    return inside / whole if whole else 0.0
