@@ -56,14 +56,14 @@ def cases(quick: bool) -> list[Case]:
     if quick:
         chosen = [(300, 0, 8, 150, 8), (300, 2, 64, 150, 8), (10_000, 0, 64, 25, 8)]
         return [Case(*one) for one in chosen]
-    sizes = [(300, 200, 16), (2_000, 80, 14), (10_000, 40, 12)]
+    sizes = [(300, 200, 120), (2_000, 80, 120), (10_000, 20, 160)]
     found = [
         Case(target, workers, batch, steps, pairs)
         for target, steps, pairs in sizes
         for workers in (0, 2)
         for batch in (8, 64)
     ]
-    return [*found, Case(0, 0, 8, 40, 16)]
+    return [*found, Case(0, 0, 8, 40, 100)]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ import torch
 from torch import nn
 
 SKIPPED = 20
-"""Steps at the start of a block that are not counted: caches, workers that start."""
+"""Steps at the start of a block that are not counted: caches, workers that start. Half as many
+in short blocks, whose steps are long."""
 WIDTHS = (8, 2048)
 
 
@@ -44,7 +45,8 @@ class Training:
         self.model = parts.make_model(width, args.deep)
         self.optimizer = parts.make_optimizer(self.model, args.deep)
         self.criterion = nn.CrossEntropyLoss()
-        self.loader = parts.make_loader(args.batch, args.workers, args.steps + SKIPPED)
+        self.skipped = skipped(args)
+        self.loader = parts.make_loader(args.batch, args.workers, args.steps + self.skipped)
         self.total = 0.0
 
     def block(self) -> dict[str, float]:
@@ -61,8 +63,12 @@ class Training:
             self.total += loss.item()
             walls.append(perf_counter_ns())
             cpus.append(thread_time_ns())
-        steps = [b - a for a, b in zip(walls[SKIPPED:], walls[SKIPPED + 1 :], strict=False)]
-        spent = [b - a for a, b in zip(cpus[SKIPPED:], cpus[SKIPPED + 1 :], strict=False)]
+        steps = [
+            b - a for a, b in zip(walls[self.skipped :], walls[self.skipped + 1 :], strict=False)
+        ]
+        spent = [
+            b - a for a, b in zip(cpus[self.skipped :], cpus[self.skipped + 1 :], strict=False)
+        ]
         return {
             "wall_mean_ns": sum(steps) / len(steps),
             "wall_median_ns": _middle(steps),
@@ -72,11 +78,16 @@ class Training:
         }
 
 
+def skipped(args: argparse.Namespace) -> int:
+    """Return how many steps at the start of a block are not counted."""
+    return min(SKIPPED, int(args.steps) // 2)
+
+
 def calibrate(args: argparse.Namespace) -> int:
     """Return the width that makes a step of the target CPU time; the smallest if none does."""
     low, high = WIDTHS
     brief = argparse.Namespace(**vars(args))
-    brief.steps = 40
+    brief.steps = min(40, args.steps)
     if _step_ns(brief, low) >= args.target_us * 1000:
         return low
     while high / low > 1.06:
@@ -89,7 +100,8 @@ def calibrate(args: argparse.Namespace) -> int:
 
 
 def _step_ns(args: argparse.Namespace, width: int) -> float:
-    return Training(args, width).block()["cpu_median_ns"]
+    training = Training(args, width)
+    return min(training.block()["cpu_median_ns"] for _ in range(3))
 
 
 def orders(pairs: int, chance: random.Random) -> list[bool]:
@@ -132,7 +144,7 @@ def main() -> None:
         before = timeline.ticks
         blocks.append({"hooked": hooked, **training.block()})
         ticks = timeline.ticks - before
-        if ticks != (args.steps + SKIPPED if hooked else 0):
+        if ticks != (args.steps + training.skipped if hooked else 0):
             raise SystemExit(f"hooks {'in' if hooked else 'out'}, but {ticks} ticks were counted")
     session.end()
     lost = session.recorder.recording.lost
