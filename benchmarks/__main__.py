@@ -20,6 +20,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="under two minutes, wide intervals")
     parser.add_argument("--pure", action="store_true", help="overhead: of the hooks in Python")
     parser.add_argument(
+        "--rows", action="append", metavar="WORDS", help="overhead: rows that begin so (repeatable)"
+    )
+    parser.add_argument(
         "--rivals-dir",
         type=Path,
         default=rivals.cache_folder(),
@@ -39,7 +42,7 @@ def main() -> int:
     if "size" in chosen:
         held = size.run(args.quick) and held
     if "overhead" in chosen:
-        held = overhead.run(args.quick, args.pure) and held
+        held = overhead.run(args.quick, args.pure, args.rows) and held
     if "rivals" in chosen:
         rivals.run(args.quick, args.rivals_dir)
     print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")

@@ -184,7 +184,7 @@ def arms(cache: Path) -> list[Arm]:
 def rounds(case: Case, width: int, chosen: Sequence[Arm]) -> list[dict[str, Any]]:
     """Run all rounds of a case."""
     chance = random.Random(case.target_us)
-    words = ["--width", str(width), "--workers", str(case.workers)]
+    words = ["--model", case.model, "--width", str(width), "--workers", str(case.workers)]
     words += ["--batch", str(case.batch), "--steps", str(case.steps)]
     here = Path(sys.executable).parent
     found = []

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import random
 import resource
@@ -26,6 +27,7 @@ SKIPPED = 20
 """Steps at the start of a block that are not counted: caches, workers that start. Half as many
 in short blocks, whose steps are long."""
 WIDTHS = (8, 2048)
+CHANNELS = (2, 256)
 
 
 def _middle(values: list[int]) -> int:
@@ -42,8 +44,8 @@ class Training:
 
     def __init__(self, args: argparse.Namespace, width: int) -> None:
         self.args = args
-        self.model = parts.make_model(width, args.deep)
-        self.optimizer = parts.make_optimizer(self.model, args.deep)
+        self.model = parts.make_model(args.model, width)
+        self.optimizer = parts.make_optimizer(self.model, args.model)
         self.criterion = nn.CrossEntropyLoss()
         self.skipped = skipped(args)
         self.loader = parts.make_loader(args.batch, args.workers, args.steps + self.skipped)
@@ -84,19 +86,21 @@ def skipped(args: argparse.Namespace) -> int:
 
 
 def calibrate(args: argparse.Namespace) -> int:
-    """Return the width that makes a step of the target CPU time; the smallest if none does."""
-    low, high = WIDTHS
+    """Return the width whose step comes nearest to the target CPU time."""
+    low, high = WIDTHS if args.model == "perceptron" else CHANNELS
     brief = argparse.Namespace(**vars(args))
     brief.steps = min(40, args.steps)
-    if _step_ns(brief, low) >= args.target_us * 1000:
+    reached = {low: _step_ns(brief, low), high: math.inf}
+    if reached[low] >= args.target_us * 1000:
         return low
-    while high / low > 1.06:
+    while high / low > 1.06 and high - low > 1:
         middle = round((low * high) ** 0.5)
-        if _step_ns(brief, middle) < args.target_us * 1000:
+        reached[middle] = _step_ns(brief, middle)
+        if reached[middle] < args.target_us * 1000:
             low = middle
         else:
             high = middle
-    return low
+    return min((low, high), key=lambda width: abs(reached[width] - args.target_us * 1000))
 
 
 def _step_ns(args: argparse.Namespace, width: int) -> float:

@@ -17,14 +17,16 @@ from torch.utils.data import DataLoader, Dataset
 
 FEATURES = 16
 CLASSES = 10
+SIDE = 16
+MODELS = ("perceptron", "convolutions", "deep")
 _KEPT = 4096
 
 
 def arguments(parser: argparse.ArgumentParser | None = None) -> argparse.Namespace:
     """Read the command line that all scripts understand, and take one thread."""
     parser = parser or argparse.ArgumentParser()
-    parser.add_argument("--width", type=int, default=64, help="units of the hidden layers")
-    parser.add_argument("--deep", action="store_true", help="100 submodules and AdamW")
+    parser.add_argument("--width", type=int, default=64, help="units of a layer, or channels")
+    parser.add_argument("--model", choices=MODELS, default="perceptron")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--steps", type=int, default=1000)
@@ -56,14 +58,26 @@ def make_loader(batch: int, workers: int, steps: int) -> DataLoader[Any]:
     return DataLoader(Points(batch * steps), batch_size=batch, num_workers=workers, shuffle=True)
 
 
-def make_model(width: int, deep: bool) -> nn.Module:
-    """Return a perceptron with two hidden layers, or one of 100 submodules."""
-    if not deep:
+def make_model(kind: str, width: int) -> nn.Module:
+    """Return a perceptron with two hidden layers, two convolutions, or 100 submodules."""
+    if kind == "perceptron":
         return nn.Sequential(
             nn.Linear(FEATURES, width),
             nn.ReLU(),
             nn.Linear(width, width),
             nn.ReLU(),
+            nn.Linear(width, CLASSES),
+        )
+    if kind == "convolutions":
+        return nn.Sequential(
+            nn.Linear(FEATURES, SIDE * SIDE),
+            nn.Unflatten(1, (1, SIDE, SIDE)),
+            nn.Conv2d(1, width, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
             nn.Linear(width, CLASSES),
         )
     blocks = [
@@ -73,9 +87,9 @@ def make_model(width: int, deep: bool) -> nn.Module:
     return nn.Sequential(nn.Linear(FEATURES, width), *blocks, nn.Linear(width, CLASSES))
 
 
-def make_optimizer(model: nn.Module, deep: bool) -> torch.optim.Optimizer:
+def make_optimizer(model: nn.Module, kind: str) -> torch.optim.Optimizer:
     """Return SGD; AdamW for the deep model, which reads a tensor per parameter on the CPU."""
-    if deep:
+    if kind == "deep":
         return torch.optim.AdamW(model.parameters(), lr=1e-4)
     return torch.optim.SGD(model.parameters(), lr=1e-3)
 

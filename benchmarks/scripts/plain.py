@@ -4,8 +4,8 @@ import parts
 from torch import nn
 
 args = parts.arguments()
-model = parts.make_model(args.width, args.deep)
-optimizer = parts.make_optimizer(model, args.deep)
+model = parts.make_model(args.model, args.width)
+optimizer = parts.make_optimizer(model, args.model)
 loader = parts.make_loader(args.batch, args.workers, args.steps)
 criterion = nn.CrossEntropyLoss()
 clock = parts.Clock(args.warm_up)
