@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.intervals import Interval, median_interval
+from benchmarks.intervals import Interval, nested_interval
 from benchmarks.surroundings import keep, load, table
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -40,6 +40,8 @@ class Case:
     batch: int
     steps: int
     pairs: int
+    """In each process."""
+    processes: int = 1
     pure: bool = False
 
     @property
@@ -56,9 +58,10 @@ class Case:
             return "deep"
         return "convolutions" if self.target_us >= LONG_US else "perceptron"
 
-    def words(self) -> list[str]:
-        """Return the options that the scripts understand."""
-        target = ["--target-us", str(self.target_us)] if self.target_us else []
+    def words(self, width: int | None = None) -> list[str]:
+        """Return the options that the scripts understand. width: None has them look for it."""
+        target = ["--target-us", str(self.target_us)] if self.target_us else ["--width", "16"]
+        target = target if width is None else ["--width", str(width)]
         pure = ["--pure"] if self.pure else []
         return [
             "--model",
@@ -79,13 +82,21 @@ def cases(quick: bool) -> list[Case]:
         return [Case(*one) for one in chosen]
     # Long enough after the start of workers, whose fork makes the training's next writes to each
     # page dear; short without them, so that both blocks of a pair see the same machine.
+    lengths = (
+        # target, workers, steps, pairs, processes
+        (300, 0, 200, 30, 6),
+        (300, 2, 200, 20, 6),
+        (2_000, 0, 80, 40, 6),
+        (2_000, 2, 80, 30, 6),
+        (10_000, 0, 20, 40, 6),
+        (10_000, 2, 60, 16, 6),
+    )
     found = [
-        *(Case(300, workers, batch, 200, 120) for workers in (0, 2) for batch in (8, 64)),
-        *(Case(2_000, workers, batch, 80, 250) for workers in (0, 2) for batch in (8, 64)),
-        *(Case(10_000, 0, batch, 20, 160) for batch in (8, 64)),
-        *(Case(10_000, 2, batch, 60, 80) for batch in (8, 64)),
+        Case(target, workers, batch, steps, pairs, processes)
+        for target, workers, steps, pairs, processes in lengths
+        for batch in (8, 64)
     ]
-    return [*found, Case(0, 0, 8, 40, 120)]
+    return [*found, Case(0, 0, 8, 40, 30, 6)]
 
 
 @dataclass(frozen=True)
@@ -106,47 +117,57 @@ class Result:
 
 def measure(case: Case) -> Result:
     """Run one case. Raises RuntimeError with the script's own words when it fails."""
+    first = _one_process(case, 0, None)
+    more = [_one_process(case, number, first["width"]) for number in range(1, case.processes)]
+    return _result(case, [first, *more])
+
+
+def _one_process(case: Case, number: int, width: int | None) -> dict[str, Any]:
+    """Return what one process measured. width: None has it look for the case's own."""
     with tempfile.TemporaryDirectory(prefix="hotlap-bench-") as folder:
-        command = [sys.executable, str(SCRIPTS / "alternating.py"), *case.words()]
-        command += ["--width", "16", "--steps", str(case.steps), "--pairs", str(case.pairs)]
+        command = [sys.executable, str(SCRIPTS / "alternating.py"), *case.words(width)]
+        command += ["--steps", str(case.steps), "--pairs", str(case.pairs), "--seed", str(number)]
         done = subprocess.run(
             [*command, "--run", folder], capture_output=True, text=True, check=False, cwd=folder
         )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr}")
-    found = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if found["lost"]:
         raise RuntimeError(f"the record could not be written: {found['lost']}")
-    return _result(case, found)
+    return found
 
 
-def _result(case: Case, found: dict[str, Any]) -> Result:
-    blocks = found["blocks"]
-    pairs = [sorted(blocks[i : i + 2], key=_hooked) for i in range(0, len(blocks), 2)]
+def _result(case: Case, found: Sequence[dict[str, Any]]) -> Result:
+    blocks = [block for one in found for block in one["blocks"]]
     bare = [block for block in blocks if not block["hooked"]]
     cpu_us = median(block["cpu_mean_ns"] for block in bare) / 1000
-    cpu = _difference(pairs, "cpu_mean_ns")
+    cpu = _difference(found, "cpu_mean_ns")
     return Result(
         case=case.name,
-        width=found["width"],
+        width=found[0]["width"],
         load=load(),
         bare_cpu_us=cpu_us,
         bare_wall_us=median(block["wall_median_ns"] for block in bare) / 1000,
         cpu=cpu,
-        cpu_median_step=_difference(pairs, "cpu_median_ns"),
-        wall_median_step=_difference(pairs, "wall_median_ns"),
-        workers_cpu=_difference(pairs, "workers_cpu_ns") if case.workers else None,
+        cpu_median_step=_difference(found, "cpu_median_ns"),
+        wall_median_step=_difference(found, "wall_median_ns"),
+        workers_cpu=_difference(found, "workers_cpu_ns") if case.workers else None,
         share=Interval(cpu.low / cpu_us, cpu.mid / cpu_us, cpu.high / cpu_us, cpu.pairs),
     )
 
 
-def _hooked(block: dict[str, Any]) -> bool:
-    return bool(block["hooked"])
-
-
-def _difference(pairs: Sequence[Sequence[dict[str, Any]]], name: str) -> Interval:
+def _difference(found: Sequence[dict[str, Any]], name: str) -> Interval:
     """Return hooks in minus hooks out, in microseconds per step."""
-    return median_interval([(hooked[name] - bare[name]) / 1000 for bare, hooked in pairs])
+    return nested_interval([_differences(one["blocks"], name) for one in found])
+
+
+def _differences(blocks: Sequence[dict[str, Any]], name: str) -> list[float]:
+    found = []
+    for first, second in zip(blocks[::2], blocks[1::2], strict=True):
+        hooked, bare = (first, second) if first["hooked"] else (second, first)
+        found.append((hooked[name] - bare[name]) / 1000)
+    return found
 
 
 def run(quick: bool, pure: bool = False, rows: Sequence[str] | None = None) -> bool:

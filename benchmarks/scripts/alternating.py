@@ -122,6 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--target-us", type=float, help="CPU time of a step to aim at")
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0, help="of the order of blocks")
     parser.add_argument("--run", type=Path, required=True, help="folder for the record")
     parser.add_argument("--pure", action="store_true", help="hooks in Python only")
     args = parts.arguments(parser)
@@ -140,7 +141,7 @@ def main() -> None:
     training.block()
     timeline = session.recorder.timeline
     blocks: list[dict[str, Any]] = []
-    for hooked in orders(args.pairs, random.Random(args.pairs)):
+    for hooked in orders(args.pairs, random.Random(args.seed)):
         session.patches.undo()
         if hooked:
             session.imported("torch")
