@@ -7,8 +7,8 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -223,6 +223,10 @@ def test_the_stack_of_this_test() -> None:
     assert (span is not None) == (sys.version_info >= (3, 11))
     assert stacks.codes[second[0]][0].co_name == "test_the_stack_of_this_test"
     assert stacks.of(None) == ((), 0)
+
+
+def test_what_is_no_frame_is_not_looked_at() -> None:
+    assert Stacks(Places("/start")).of(cast("FrameType", object())) == OTHER
 
 
 def test_deep_recursion_keeps_the_innermost_frames() -> None:

@@ -80,6 +80,8 @@ class Stacks:
         for _ in range(DEPTH):
             if frame is None:
                 break
+            if type(frame) is not FrameType:
+                return OTHER  # seen once while Dynamo ran a frame of its own making
             code = frame.f_code
             kind = kinds.get(code.co_filename)
             if kind is None:
@@ -228,7 +230,8 @@ class Haste:
 
 def _rests(frame: FrameType) -> bool:
     """Tell whether a thread waits for something, by the library that it waits in."""
-    return os.path.basename(frame.f_code.co_filename) in _WAITING_IN
+    code = getattr(frame, "f_code", None)
+    return code is not None and os.path.basename(code.co_filename) in _WAITING_IN
 
 
 class Sampler:
