@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hotlap.report.chart_style import COLOURS, MAIN, MARK, OTHER, ROW, beside, label, layout
 from hotlap.report.limits import knee, limits, present_rate
+from hotlap.report.operators_chart import operators_chart
 from hotlap.report.profile_chart import profile_chart
 from hotlap.report.sections import NAMES
 from hotlap.report.units import digits, duration, share
@@ -27,7 +28,8 @@ FAR: Final = 4.0
 def charts(facts: Facts) -> dict[str, str]:
     """Return the charts that the facts allow, by name, each as JSON that may stand in HTML.
 
-    Names: ``step``, ``run``, ``ceilings``, ``workers``, ``course``, ``trainer``, ``worker``.
+    Names: ``step``, ``run``, ``ceilings``, ``workers``, ``course``, ``trainer``, ``worker``,
+    ``operators``.
     Raises ImportError when plotly is not installed.
     """
     made = {
@@ -38,6 +40,7 @@ def charts(facts: Facts) -> dict[str, str]:
         "course": _course(facts.step_series),
         "trainer": profile_chart(facts, "trainer"),
         "worker": profile_chart(facts, "worker"),
+        "operators": operators_chart(facts),
     }
     return {name: in_html(chart) for name, chart in made.items() if chart is not None}
 

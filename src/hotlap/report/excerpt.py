@@ -55,9 +55,9 @@ def excerpt(facts: Facts, location: Location) -> list[Shown]:
     return shown
 
 
-def cut(text: str) -> str:
-    """Return a line of source without what lies beyond ``LONGEST`` characters."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def cut(text: str, most: int = LONGEST) -> str:
+    """Return a line of source without what lies beyond ``most`` characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _by_place(facts: Facts) -> dict[tuple[str, int], SourceLine]:

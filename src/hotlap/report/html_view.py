@@ -9,6 +9,8 @@ from hotlap.report.charts import top_of
 from hotlap.report.excerpt import Shown, cut, excerpt
 from hotlap.report.experiments import trial_views
 from hotlap.report.limits import limits, present_rate
+from hotlap.report.operators_chart import MOST as MOST_OPERATORS
+from hotlap.report.operators_chart import operator_times
 from hotlap.report.profile_chart import LineTime, line_times, phase_said
 from hotlap.report.sections import NAMES, SMALL, outcome, sentence
 from hotlap.report.units import UNKNOWN, digits, duration, many, share, size
@@ -104,6 +106,7 @@ def view(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "curve": _curve(facts),
         "profiles": list(_profiles(facts)),
         "profile_origin": "" if isinstance(facts.profile, Missing) else facts.profile.origin,
+        "operators": list(_operators(facts)),
         "left_out": _left_out(facts),
         "trials": trial_views(facts.trials),
         "what_ifs": [_what_if(tried) for tried in facts.what_ifs],
@@ -221,6 +224,14 @@ def _line(time: LineTime) -> tuple[str, str, str, str, str]:
     did = ", ".join(f"{name} {share(part)}" for name, part in known if part >= SMALL)
     where = time.place or "outside of the user's files"
     return where, cut(time.text), phase_said(time.phase), share(time.share), did or UNKNOWN
+
+
+def _operators(facts: Facts) -> Iterator[tuple[str, ...]]:
+    """Yield rows of operator, calls a step, time a step, share, input types, and a line."""
+    for one in operator_times(facts)[:MOST_OPERATORS]:
+        types = ", ".join(one.dtypes) or UNKNOWN
+        where = one.place or "outside of the user's files"
+        yield one.name, digits(one.calls), duration(one.ns), share(one.share), types, where
 
 
 def _left_out(facts: Facts) -> str:

@@ -15,7 +15,7 @@ from hotlap.values.finding import (
     Remedy,
 )
 from hotlap.values.record import Place
-from hotlap.values.trial import ProfileEntry
+from hotlap.values.trial import OperatorEntry, ProfileEntry
 from unit.account.records import MS
 from unit.report.gallery import summary
 
@@ -109,6 +109,25 @@ CURVE = (
 )
 
 
+def operators(*rows: tuple[str, str, int, float, float]) -> Measured[tuple[OperatorEntry, ...]]:
+    """Operators of a step: file, name, line, calls and milliseconds; backward of line 30."""
+    return Measured(
+        tuple(
+            OperatorEntry(
+                place=None if line == 30 else Place(file, line, "forward"),
+                phase="backward" if line == 30 else "forward",
+                name=name,
+                calls=calls,
+                ns=milliseconds * MS,
+                dtypes=("float32",),
+                forward=Place(file, 12, "forward") if line == 30 else None,
+            )
+            for file, name, line, calls, milliseconds in rows
+        ),
+        "3 steps in trial 3",
+    )
+
+
 def _measured(**fields: Any) -> Facts:
     """Return facts with every figure there."""
     plain = Facts(
@@ -197,6 +216,11 @@ def healthy() -> Case:
         run=summary("plain"),
         compute_per_s=Measured(3300.0, "replay"),
         loader_per_s=Measured(9000.0, "drain"),
+        operators=operators(
+            ("train.py", "aten::mm", 12, 4.0, 6.0),
+            ("train.py", "aten::mm", 30, 8.0, 12.0),
+            ("train.py", "aten::relu", 13, 2.0, 2.0),
+        ),
     )
     return Case(facts, Diagnosis("compute", headline, (), (), ceiling, UNKNOWN, 0.021))
 
@@ -232,6 +256,7 @@ def foreign() -> Case:
         source=source((file, 7, nasty)),
         profile=profile(("trainer", "forward", file, 7, 100)),
         trials=({"name": "<b>bold</b>", "note": nasty},),
+        operators=operators((file, "mine::<b>größe</b>", 7, 1.0, 1.0)),
     )
     found = Diagnosis("input", "<b>Größe</b>", (one,), (), None, one.predicted_speedup, 0.5)
     return Case(facts, found)
@@ -256,6 +281,9 @@ def long() -> Case:
     )
     facts = _measured(
         source={f"{file}:{at}": SourceLine(Place(file, at, "f"), line) for at in range(30)},
+        operators=operators(
+            *((file, f"mine::{'long_' * 12}{at}", at, 1.0, 1.0) for at in range(20))
+        ),
         not_measured=tuple((f"thing {at}", f"reason {at} {words}") for at in range(12)),
     )
     found = Diagnosis("host", words, many, (), words, Bounds(1.1, None), 0.012)

@@ -19,6 +19,7 @@ from hotlap.report.diagnosis_html import diagnosis_html, refuse_without_librarie
 from hotlap.report.diagnosis_page import diagnosis_page
 from hotlap.report.excerpt import excerpt
 from hotlap.report.experiments import trial_views
+from hotlap.report.operators_chart import MOST, operator_times
 from hotlap.report.profile_chart import line_times
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Location
@@ -228,6 +229,30 @@ def test_times_by_line_add_up() -> None:
     assert sum(time.share for time in times) == pytest.approx(1.0)
     assert times[0].working == pytest.approx(times[0].share * 0.75)
     assert line_times(Facts(run=facts.run), "trainer") == []
+
+
+def test_operators_by_name_over_all_their_lines() -> None:
+    facts = CASES["healthy"]().facts
+    first, second = operator_times(facts)
+    assert (first.name, first.calls, first.ns) == ("aten::mm", 12.0, 18_000_000.0)
+    assert first.share == pytest.approx(0.9)
+    assert first.by_phase == {"forward": 6_000_000.0, "backward": 12_000_000.0}
+    assert first.place == "train.py:12"  # of the backward pass, the line that recorded it
+    assert second.name == "aten::relu"
+    assert operator_times(CASES["input_bound"]().facts) == []
+    text = _text(_page("healthy"))
+    assert "aten::mm 12.0 18.0 ms 90 % float32 train.py:12" in text
+
+
+def test_operators_are_stacked_by_phase_and_their_names_cut() -> None:
+    chart = json.loads(charts(CASES["healthy"]().facts)["operators"])
+    assert [bars["name"] for bars in chart["data"]] == ["forward", "backward"]
+    assert [bars["x"] for bars in chart["data"]] == [[6.0, 2.0], [12.0, 0.0]]
+    long = json.loads(charts(CASES["long"]().facts)["operators"])
+    assert long["data"][0]["y"] == list(range(MOST))
+    assert all(len(name) < 60 for name in long["layout"]["yaxis"]["ticktext"])
+    foreign = json.loads(charts(CASES["foreign"]().facts)["operators"])
+    assert "&lt;b&gt;" in foreign["layout"]["yaxis"]["ticktext"][0]
 
 
 def test_every_phase_has_a_colour() -> None:
