@@ -56,6 +56,9 @@ execute(PyObject *module)
             return -1;
         }
     }
+    if (training_key == NULL) {
+        training_key = PyUnicode_InternFromString("training");
+    }
     if (loader_key == NULL) {
         loader_key = PyUnicode_InternFromString("_hotlap_loader");
     }
@@ -64,7 +67,8 @@ execute(PyObject *module)
                                        "compile", COMPILE);
     PyObject *rules = Py_BuildValue("{sisisi}", "backward", BY_BACKWARD, "loader", BY_LOADER,
                                     "optimizer", BY_OPTIMIZER);
-    int failed = loader_key == NULL || PyModule_AddObjectRef(module, "ACCOUNTS", accounts)
+    int failed = training_key == NULL || loader_key == NULL
+                 || PyModule_AddObjectRef(module, "ACCOUNTS", accounts)
                  || PyModule_AddObjectRef(module, "RULES", rules)
                  || PyModule_AddIntConstant(module, "WIDTH", ACCOUNTS)
                  || PyModule_AddIntConstant(module, "INTERFACE", 2);

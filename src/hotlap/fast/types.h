@@ -143,10 +143,13 @@ hook_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
+/* A method that is taken out of its object and kept is the wrapper in Python, which a compiler of the
+   script's own (Dynamo) can look into whenever it comes. Calls do not pass here: see the type's flag. */
 static PyObject *
 hook_get(PyObject *self, PyObject *object, PyObject *Py_UNUSED(owner))
 {
-    return object == NULL || object == Py_None ? Py_NewRef(self) : PyMethod_New(self, object);
+    return object == NULL || object == Py_None ? Py_NewRef(self)
+                                               : PyMethod_New(((Hook *)self)->fallback, object);
 }
 
 /* What it has not got itself (__code__, __defaults__, ...) is that of the function it stands for. */

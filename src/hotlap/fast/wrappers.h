@@ -44,6 +44,9 @@ typedef struct {
 
 static PyTypeObject Hook_Type;
 
+/* The name of a module's attribute that says in which mode it is. */
+static PyObject *training_key;
+
 /* Whether this thread is inside a call of a module. */
 static __thread int inside_module;
 
@@ -103,6 +106,20 @@ end_in_python(Hook *self, int token, PyObject *subject, PyObject *result)
 
 /* -- models ---------------------------------------------------------------------------------------- */
 
+/* Whether a module is in training mode, read past its own lookup: none of its code may run here. */
+static int
+is_in_training(PyObject *module)
+{
+    PyObject *attributes = PyObject_GenericGetDict(module, NULL);
+    PyObject *mode = NULL;
+    if (attributes != NULL && PyDict_Check(attributes)) {
+        mode = PyDict_GetItemWithError(attributes, training_key);
+    }
+    int trains = mode == Py_True;
+    Py_XDECREF(attributes);
+    return trains;
+}
+
 /* Whether this is a model that trains: seen in a backward pass, in training mode, with gradients. */
 static int
 trains_now(Hook *self, PyObject *module)
@@ -112,12 +129,10 @@ trains_now(Hook *self, PyObject *module)
     int known = key != NULL && roots != NULL && PyDict_CheckExact(roots)
                 && PyDict_Contains(roots, key) == 1;
     Py_XDECREF(key);
-    PyObject *training = known ? PyObject_GetAttrString(module, "training") : NULL;
-    PyObject *grad = training == Py_True ? PyObject_CallNoArgs(self->one) : NULL;
+    PyObject *grad = known && is_in_training(module) ? PyObject_CallNoArgs(self->one) : NULL;
     int trains = grad == Py_True;
-    Py_XDECREF(training);
     Py_XDECREF(grad);
-    PyErr_Clear();
+    PyErr_Clear(); /* no Python code has run, so nothing of the script's is among what is dropped */
     return trains;
 }
 
@@ -337,8 +352,12 @@ call_step_ended(PyObject *object, PyObject *const *args, size_t nargsf, PyObject
     Ticks *kept = (Ticks *)standing->kept;
     long ordinal = kept->kept < kept->room ? ordinal_of(self, args[0]) : -2;
     if (ordinal < 0) {
+        PyObject *raised = PyErr_Occurred() ? take_error() : NULL;
         publish_step(self);
-        PyErr_Clear();
+        if (raised != NULL) {
+            give_error(raised);
+            return report(self, Py_NewRef(Py_None), NULL);
+        }
         return LEAVE_IT_TO_PYTHON(object, args, nargsf, names);
     }
     ledger->stepping = NULL;

@@ -7,7 +7,7 @@ from _thread import get_ident
 from typing import Any
 
 from hotlap.probe.ledger import BACKWARD, COMPILE, DATA_WAIT, FORWARD, Ledger
-from hotlap.probe.timeline import BY_BACKWARD, Timeline
+from hotlap.probe.timeline import BY_BACKWARD, Timeline, in_training
 from hotlap.sites.hub import Hub
 
 
@@ -35,7 +35,13 @@ class Models:
             return 0
         grad = self._grad_enabled()
         plain = timeline.stretch is None and not timeline.at_edge and timeline.counts[0]
-        if grad and plain and id(module) in timeline.roots and module.training and timeline.ticks:
+        if (
+            grad
+            and plain
+            and id(module) in timeline.roots
+            and in_training(module)
+            and timeline.ticks
+        ):
             timeline.totals[1] += 1
             timeline.counts[1] += 1
         else:

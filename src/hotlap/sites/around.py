@@ -54,14 +54,19 @@ def around(
     return call
 
 
+_traceback_of = BaseException.__dict__["__traceback__"].__get__
+
+
 def hide_this_frame(error: BaseException) -> None:
     """Drop the first traceback entry: the frame of ours that is about to re-raise.
 
     A bare ``raise`` after it adds no new entry, so the user's traceback is as without us. Python
     3.10 raises again with the traceback that it had saved: there our entry stays visible.
     """
-    if error.__traceback__ is not None:
-        error.__traceback__ = error.__traceback__.tb_next
+    # Past the attributes of its own class, which may refuse (a frozen dataclass).
+    place = _traceback_of(error)
+    if place is not None:
+        BaseException.with_traceback(error, place.tb_next)
 
 
 def first(args: tuple[Any, ...]) -> Any:

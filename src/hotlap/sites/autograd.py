@@ -6,6 +6,9 @@ Channel ``backward``: subject = None.
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from hotlap.sites.around import around, nothing
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
@@ -22,4 +25,32 @@ def install(hub: Hub, patches: Patches) -> None:
     for name in ("backward", "grad"):
         original = getattr(torch.autograd, name)
         wrapper = around(original, channel, nothing)
-        patches.set("backward", torch.autograd, name, channel.hook("backward", original, wrapper))
+        hook = channel.hook("backward", original, wrapper)
+        patches.set("backward", torch.autograd, name, hook)
+        _tell_torchscript(patches, original, (wrapper, hook))
+
+
+def _tell_torchscript(patches: Patches, original: Any, ours: tuple[Any, ...]) -> None:
+    """Let TorchScript compile what stands for ``original`` to its operator, as it does that one.
+
+    It knows these functions by their ids: in a list, and once it has compiled, in a table.
+    """
+    script = sys.modules.get("torch.jit._builtins")
+    listed = getattr(script, "_builtin_ops", None)
+    if not isinstance(listed, list):
+        return
+    operator = next((name for function, name in listed if function is original), None)
+    if operator is None:
+        return
+    entries = [(one, operator) for one in ours]
+    listed.extend(entries)
+    table = getattr(script, "_builtin_table", None)
+    if table is not None:
+        table.update({id(one): operator for one in ours})
+
+    def undo() -> None:
+        listed[:] = [one for one in listed if not any(one is entry for entry in entries)]
+        for one in ours:
+            (getattr(script, "_builtin_table", None) or {}).pop(id(one), None)
+
+    patches.later("backward", undo)

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import signal
+import inspect
+import os
 from collections.abc import Callable, Container, Iterable
+from types import FrameType
 from typing import Any
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 Begin = Callable[[Any], Any]
 End = Callable[[Any, Any], None]
@@ -178,17 +182,27 @@ def _both(outer: tuple[Begin, End], inner: tuple[Begin, End]) -> tuple[Begin, En
 
 
 def _raised_by_signal_handler(error: BaseException) -> bool:
-    """Tell whether an exception has come through a signal handler that is installed now."""
-    codes = set()
-    for number in signal.valid_signals():
-        handler = signal.getsignal(number)
-        function = getattr(handler, "func", getattr(handler, "__func__", handler))
-        codes.add(getattr(function, "__code__", None))
+    """Tell whether an exception has come through a handler of a signal, whatever kind it is of.
+
+    A handler is called with the frame that it interrupts, which is also the one it returns to.
+    """
     place = error.__traceback__
     while place is not None:
-        if place.tb_frame.f_code in codes:
+        if _handles_a_signal(place.tb_frame):
             return True
         place = place.tb_next
+    return False
+
+
+def _handles_a_signal(frame: FrameType) -> bool:
+    code = frame.f_code
+    if frame.f_back is None or code.co_filename.startswith(_OWN):
+        return False
+    starred = bool(code.co_flags & inspect.CO_VARARGS)
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
+    for given in (frame.f_locals.get(name) for name in names):
+        if any(one is frame.f_back for one in (given if type(given) is tuple else (given,))):
+            return True
     return False
 
 

@@ -16,7 +16,8 @@ hooks: Any = choice.hooks
 class Host:
     """Stands for torch's class; its method is hooked."""
 
-    training = True
+    def __init__(self) -> None:
+        self.training = True
 
     def __call__(self, work: Any = None, *more: Any, factor: int = 1) -> Any:
         """Run what it is given."""

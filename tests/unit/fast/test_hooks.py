@@ -54,7 +54,7 @@ def test_it_binds_and_is_pickled_as_a_function_is(
     monkeypatch.setattr(sys.modules[Host.__module__], "Host", Host, raising=False)
     bound = host.__call__
     assert type(bound) is types.MethodType
-    assert bound.__func__ is hook
+    assert bound.__func__ is hook.fallback  # what Dynamo can look into, whenever it comes
     assert Host.__call__ is hook
     assert host(1, 2, factor=3) == bound(1, 2, factor=3) == (1, (2,), 3)
     assert copy.copy(hook) is copy.deepcopy(hook) is hook
@@ -87,6 +87,21 @@ def test_parts_inside_a_model_are_its_own(bench: Bench) -> None:
     assert not Depth().inside
     assert bench.standing.counts[1] == 1
     assert bench.left == []
+
+
+def test_no_code_of_the_model_runs_to_learn_its_mode(bench: Bench) -> None:
+    asked: list[str] = []
+
+    class Watching(Host):
+        def __getattribute__(self, name: str) -> Any:
+            asked.append(name)
+            return object.__getattribute__(self, name)
+
+    host, hook = Watching(), bench.module()
+    bench.standing.roots[id(host)] = weakref.ref(host)
+    hook(host, 1)
+    assert bench.left == []
+    assert asked == []
 
 
 def test_exceptions_pass_with_the_users_own_frames_only(bench: Bench) -> None:
@@ -205,6 +220,9 @@ def test_whatever_is_not_plain_is_left_to_python(bench: Bench) -> None:
 
 def test_a_model_whose_attributes_raise(bench: Bench) -> None:
     class Odd(Host):
+        def __init__(self) -> None:
+            pass
+
         @property
         def training(self) -> bool:  # type: ignore[override]  # a user's own idea
             raise RuntimeError("no such thing")

@@ -55,6 +55,26 @@ def test_an_optimizer_at_an_address_that_was_anothers(bench: Bench) -> None:
     assert [raw[2] for raw in bench.standing.kept.drain()] == [n for n in range(20) for _ in "123"]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_what_a_signal_handler_raises_while_an_optimizer_is_looked_up(
+    bench: Bench, error: type[BaseException]
+) -> None:
+    def ordinal(_: object) -> int:
+        raise error  # as a handler does that runs at the entry of this function
+
+    optimizer = Optimizer()
+    extra: tuple[Any, ...] = ({}, {}, ordinal)
+    bench.make("step_begins", len, *extra)(optimizer, (), {})
+    after = bench.make("step_ended", len, *extra)
+    if error is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            after(optimizer, (), {})
+    else:
+        after(optimizer, (), {})
+        assert [type(one) for one in bench.faults] == [ValueError]
+    assert bench.left == []
+
+
 def test_a_batch_and_the_end_of_the_data(bench: Bench) -> None:
     exhausted: list[Any] = []
 

@@ -22,6 +22,17 @@ def plain():
     raise ValueError("plain")
 
 
+class Frozen(Exception):
+    """Like a frozen dataclass: takes no attributes."""
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"cannot assign to field {name!r}")
+
+
+def frozen():
+    raise Frozen("frozen")
+
+
 def deep(n=3):
     if n:
         deep(n - 1)
@@ -140,6 +151,7 @@ def returns():
 
 CASES = [
     plain,
+    frozen,
     deep,
     from_another,
     from_none,

@@ -57,7 +57,7 @@ def test_exceptions_look_as_without_us_under_every_python(
         text=True,
         check=True,
     )
-    assert done.stdout == "compared 360\n"
+    assert done.stdout == "compared 378\n"
 
 
 def test_results_arguments_and_the_subject(told: Told) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import signal
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -128,13 +131,53 @@ def test_a_listener_for_faults_that_fails_itself_is_borne() -> None:
     assert not channel.open
 
 
-def test_what_a_signal_handler_raises_in_a_hook_reaches_the_user() -> None:
-    class TimeIsUp(Exception):
-        pass
+class TimeIsUp(Exception):
+    """Raised by handlers of the script's."""
 
-    def handler(*_: object) -> None:
-        raise TimeIsUp
 
+def _plainly(*_: object) -> None:
+    raise TimeIsUp
+
+
+def _by_name(signum: int, frame: object = None) -> None:
+    raise TimeIsUp((signum, frame))
+
+
+class _Limit:
+    def __call__(self, signum: int, frame: object) -> None:
+        raise TimeIsUp((signum, frame))
+
+    def as_method(self, signum: int, frame: object) -> None:
+        raise TimeIsUp((signum, frame))
+
+
+def _once(signum: int, _frame: object) -> None:
+    signal.signal(signum, signal.SIG_DFL)
+    raise TimeIsUp
+
+
+class _Decorated:
+    def __init__(self, function: Callable[..., None]) -> None:
+        self.function = function
+
+    def __call__(self, *given: object) -> None:
+        self.function(*given)
+
+
+HANDLERS: dict[str, Callable[[int, FrameType | None], None]] = {
+    "function": _plainly,
+    "named": _by_name,
+    "object": _Limit(),
+    "method": _Limit().as_method,
+    "partial": functools.partial(_by_name),
+    "once": _once,
+    "decorated": _Decorated(_plainly),
+}
+
+
+@pytest.mark.parametrize("kind", HANDLERS)
+def test_what_a_signal_handler_raises_in_a_hook_reaches_the_user(kind: str) -> None:
+    handler = HANDLERS[kind]
     told: list[tuple[str, BaseException]] = []
     hub = Hub(lambda name, error: told.append((name, error)))
     hub.subscribe("save", lambda _: signal.raise_signal(signal.SIGUSR1))

@@ -126,8 +126,9 @@ class _Listener:
             self._loader.exec_module(module)
         except BaseException as error:
             # Without this frame Python shortens the traceback of an import as it always does.
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next
+            place = BaseException.__dict__["__traceback__"].__get__(error)
+            if place is not None:
+                BaseException.with_traceback(error, place.tb_next)
             raise
         self._door.imported(module.__name__)
 
