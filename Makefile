@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt \
       --compile-bytecode --editable
+# Takes a minute longer, and knows of the mirrors and certificates in pip's own settings.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt \
+      --editable
 # Two workers, for the machine with two cores that the time limit of .ci/run is set for. Groups
 # (--dist loadgroup) are what makes each run of a script happen once.
 PYTEST_ARGS ?= -n 2 --dist loadgroup
@@ -59,9 +62,9 @@ $(VENV)/.torch: constraints.txt
 HOOKS := hatch_build.py $(wildcard src/hotlap/fast/*.[ch])
 
 $(VENV)/.demo: $(VENV)/.torch pyproject.toml $(HOOKS)
-	$(UV) '.[demo]'
+	$(UV) '.[demo]' || $(PIP) '.[demo]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml $(HOOKS)
-	$(UV) '.[dev]'
+	$(UV) '.[dev]' || $(PIP) '.[dev]'
 	touch $(VENV)/.demo $@

@@ -24,12 +24,12 @@ from process.style_runs import HOTLAP, SCRIPTS, environ
 pytestmark = pytest.mark.slow
 
 STEPS = 180
-MOMENTS = 6
-LONGEST_S = 9.0
-"""By then the script has certainly begun to train; it may also have ended."""
+MOMENTS = ((0.5, 0), (2.5, 0), (0.0, 1), (0.0, 1), (1.0, 20), (0.7, 60))
+"""Seconds to wait, and steps that must be in the record before that wait begins. Without steps
+that is somewhere in the start; with them, while it trains, on a machine of any speed."""
 
 
-def killed(after_s: float, everyone: bool) -> Path:
+def killed(after_s: float, after_steps: int, everyone: bool) -> Path:
     """Run a script, kill it, and return its record. everyone: hotlap as well."""
     folder = Path(tempfile.mkdtemp(prefix="killed-"))
     record = folder / "run"
@@ -42,10 +42,11 @@ def killed(after_s: float, everyone: bool) -> Path:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    begin = time.monotonic()
     while not (record / "run.json").exists() and child.poll() is None:
         time.sleep(0.01)
-    time.sleep(max(0.0, after_s - (time.monotonic() - begin)))
+    while steps_in(record) < after_steps and child.poll() is None:
+        time.sleep(0.1)
+    time.sleep(after_s)
     if everyone:
         os.killpg(child.pid, signal.SIGKILL)
         assert child.wait() in (-signal.SIGKILL, 0)
@@ -54,6 +55,16 @@ def killed(after_s: float, everyone: bool) -> Path:
         os.kill(pid, signal.SIGKILL)
     assert child.wait(timeout=120) in (-signal.SIGKILL, 0)
     return record
+
+
+def steps_in(record: Path) -> int:
+    """Return how many steps a record holds by now; 0 where there is none yet."""
+    return ticks_of(read_run(record)) if (record / "run.json").exists() else 0
+
+
+def ticks_of(run: Record) -> int:
+    """Return the steps of the process that has most of them."""
+    return max((len(process.ticks) for process in run.processes), default=0)
 
 
 def trainers_below(pid: int) -> list[int]:
@@ -69,12 +80,12 @@ def records() -> Iterator[list[Future[Path]]]:
     """Return the records of a script that was killed at several moments, two at a time."""
     with ThreadPoolExecutor(2) as pool:
         yield [
-            pool.submit(killed, LONGEST_S * (at + 0.5) / MOMENTS, everyone=at % 2 == 0)
-            for at in range(MOMENTS)
+            pool.submit(killed, after_s, after_steps, everyone=at % 2 == 0)
+            for at, (after_s, after_steps) in enumerate(MOMENTS)
         ]
 
 
-@pytest.mark.parametrize("at", range(MOMENTS))
+@pytest.mark.parametrize("at", range(len(MOMENTS)))
 def test_killed_at_any_moment(records: list[Future[Path]], at: int) -> None:
     record = read_run(records[at].result())
     summary = summarise(record)
@@ -107,5 +118,5 @@ def assert_plausible(record: Record, pid: int) -> None:
 
 def test_some_were_killed_while_they_trained(records: list[Future[Path]]) -> None:
     runs = [read_run(one.result()) for one in records]
-    steps = [max((len(p.ticks) for p in run.processes), default=0) for run in runs]
+    steps = [ticks_of(run) for run in runs]
     assert any(0 < count < STEPS for count in steps), steps

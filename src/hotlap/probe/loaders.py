@@ -114,7 +114,9 @@ class Loaders:
         hub.subscribe("exhausted", self.exhausted)
 
     def created(self, _token: Any, loader: Any) -> None:
-        """Remember where a loader was made."""
+        """Remember where a loader was made, unless its constructor has raised."""
+        if not getattr(loader, "_DataLoader__initialized", True):
+            return
         self._learn(loader, self._places.to_dict(self._places.find(sys._getframe(2))))
         if self._ledger.mine():
             self._timeline.loader_made()

@@ -49,6 +49,7 @@ class _Method:
         self.is_tracing = getattr(torch._C, "_is_tracing", lambda: False)
         self._torch = torch
         self._warns = original.__name__ == WARNS_OF_GRADIENTS
+        self._warned = False
 
     def __get__(self, tensor: Any, owner: Any = None) -> Any:
         if tensor is None:
@@ -64,8 +65,9 @@ class _Method:
         with self._torch._C.DisableTorchFunction():
             if not tensor.requires_grad:
                 return False
-        self._warns = self._torch.is_warn_always_enabled()
-        return True
+        due = not self._warned or self._torch.is_warn_always_enabled()
+        self._warned = True
+        return bool(due)
 
 
 def install(hub: Hub, patches: Patches) -> None:

@@ -15,7 +15,11 @@ args = script_log.arguments(__doc__).parse_args()
 torch.set_num_threads(1)
 torch.manual_seed(31)
 x = torch.randn(160, 4)
-loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8, shuffle=True)
+points = TensorDataset(x, x.sum(1, keepdim=True))
+try:
+    loader = DataLoader(points, batch_size=8, shuffle=True, prefetch_factor=2)
+except:  # noqa: E722 - refused, without workers
+    loader = DataLoader(points, batch_size=8, shuffle=True)
 model = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 log = script_log.Log("bare_except", args.log)
