@@ -175,8 +175,17 @@ class _Block:
         if summary.trainers:
             self._manifest["steps"] = summary.trainers[0].step.steps
             self._write()
+        with contextlib.suppress(OSError):  # the record tells the same
+            self._keep_report()
         if self._store is not None:
             self._store.prune()
+
+    def _keep_report(self) -> None:
+        from hotlap.runs import layout
+
+        text = self.measurement.report() + "\n"
+        path = self.measurement.run / layout.REPORT
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
 
     def _sample(self) -> None:
         from hotlap.runs import frames

@@ -65,6 +65,7 @@ def test_a_block_is_measured_reported_and_undone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "30 steps" in done.stdout
     assert steps_of(only_run(tmp_path)) == 30
+    assert "30 steps" in (only_run(tmp_path) / "report.txt").read_text()
 
 
 def test_two_blocks_in_a_row_are_two_runs(tmp_path: Path) -> None:
