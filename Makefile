@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TORCH := $(shell grep '^torch==' constraints.txt)
 UV := $(BIN)/uv pip install --python $(BIN)/python --constraint constraints.txt \
       --compile-bytecode --editable
-# Takes a minute longer, and knows of the mirrors and certificates in pip's own settings.
+# Slower, and knows of the mirrors and certificates in pip's own settings.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt \
       --editable
 # Two workers, for the machine with two cores that the time limit of .ci/run is set for. Groups

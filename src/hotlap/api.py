@@ -175,7 +175,7 @@ class _Block:
         if summary.trainers:
             self._manifest["steps"] = summary.trainers[0].step.steps
             self._write()
-        with contextlib.suppress(OSError):  # the record tells the same
+        with contextlib.suppress(Exception):  # the block has trained: its end must not raise for us
             self._keep_report()
         if self._store is not None:
             self._store.prune()
