@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import weakref
 from collections.abc import Callable
 from time import perf_counter_ns, thread_time_ns
 from typing import Any, Final
@@ -135,6 +136,7 @@ class Fetches(Sample):
         self._sum_key: tuple[Any, ...] = ()
         self._written = 0
         self._left_out = 0
+        self._maker: weakref.ref[Any] | None = None
         self._mean_skip = 0
         self._gap_ns = _PAUSE_NS
         self._measured_ns = 0
@@ -196,8 +198,28 @@ class Fetches(Sample):
             "disk_bytes": None if moved is None or fetch.io is None else moved[1] - fetch.io[1],
         }
         self._add(identity, one, fetch.wall, wall)
-        self.fetcher = id(subject[0])
+        self._know(subject[0])
         self._draw(wall)
+
+    def _know(self, fetcher: Any) -> None:
+        """Remember who made the last measured batch, as long as it lives."""
+        if self.fetcher == id(fetcher):
+            return
+        try:
+            self._maker = weakref.ref(fetcher, self._forget)
+        except TypeError:  # It cannot be told from one that comes after it: none is left out.
+            self.fetcher = 0
+        else:
+            self.fetcher = id(fetcher)
+
+    def _forget(self, _: weakref.ref[Any]) -> None:
+        """Leave none out for one that is gone: the next fetcher may have its address."""
+        self.fetcher = 0
+        self._leave_none_out()
+
+    def _leave_none_out(self) -> None:
+        self._left_out -= self.to_skip
+        self.to_skip = 0
 
     def _draw(self, now: int) -> None:
         """Draw how many batches are left out, and learn how quickly they follow each other."""
@@ -297,8 +319,7 @@ class Fetches(Sample):
         if total is None:
             return
         self._sum = None
-        self._left_out -= self.to_skip
-        self.to_skip = 0
+        self._leave_none_out()
         self._written += 1
         measured, skipped = total["batches"], self.skipped
         if skipped:

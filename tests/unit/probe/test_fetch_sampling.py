@@ -74,6 +74,48 @@ def test_another_loader_is_not_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     assert clock.measured == before + 1
 
 
+class Fetcher:
+    """Stands for one epoch's fetcher; the next one usually has its address."""
+
+
+def test_no_batch_of_a_new_fetcher_is_counted_for_one_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    written: list[dict[str, Any]] = []
+    of = {"loader": 0, "worker": None, "base_seed": None, "dataset": "Points"}
+    clock.fetches = Fetches(lambda _: dict(of), written.append)
+    fetcher = Fetcher()
+    for loader in range(3_000):
+        of["loader"] = loader % 2
+        for _ in range(7):
+            token = clock.fetches.fetch_begins((fetcher, [1, 2]))
+            clock.now += MS // 10
+            clock.fetches.fetch_ended(token, (fetcher, [1, 2]))
+        if clock.fetches.to_skip:
+            assert clock.fetches.fetcher == id(fetcher)
+        del fetcher
+        assert (clock.fetches.fetcher, clock.fetches.to_skip) == (0, 0)
+        fetcher = Fetcher()
+    clock.fetches.flush()
+    assert sum(row["batches"] for row in written) == 21_000
+    for loader in (0, 1):
+        mine = [row["batches"] for row in written if row["loader"] == loader]
+        assert sum(mine) == 10_500
+
+
+def test_a_fetcher_that_takes_no_weak_reference_is_measured_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    subject = (object(), [1, 2])
+    for _ in range(5_000):
+        token = clock.fetches.fetch_begins(subject)
+        clock.now += MS // 10
+        clock.fetches.fetch_ended(token, subject)
+    assert clock.measured == 5_000
+
+
 def test_a_batch_inside_another_is_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     subject, inner = (clock, [1]), (object(), [1])
