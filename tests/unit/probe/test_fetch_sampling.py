@@ -56,6 +56,27 @@ def test_slow_batches_are_all_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.total("wall_ns") == 10_000 * MS
 
 
+@pytest.mark.parametrize(
+    ("took_ns", "rest_ns", "share"),
+    [
+        pytest.param(MS // 10, 10 * MS, 1 / 9, id="little of a step of ten milliseconds"),
+        pytest.param(MS // 10, 100 * MS, 1, id="little of a long step"),
+        pytest.param(5 * MS, 5 * MS, 1 / 2, id="half of a step"),
+        pytest.param(10 * MS, 10 * MS, 1, id="slow themselves"),
+    ],
+)
+def test_how_many_are_measured_follows_what_that_costs(
+    monkeypatch: pytest.MonkeyPatch, took_ns: int, rest_ns: int, share: float
+) -> None:
+    clock = Clock(monkeypatch)
+    clock.batches(200, took_ns=took_ns, rest_ns=rest_ns)
+    before = clock.measured
+    clock.batches(4_000, took_ns=took_ns, rest_ns=rest_ns)
+    assert (clock.measured - before) / 4_000 == pytest.approx(share, rel=0.15)
+    assert clock.total("batches") == 4_200
+    assert clock.total("wall_ns") == pytest.approx(4_200 * took_ns)
+
+
 def test_rare_slow_batches_keep_their_weight(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     for _ in range(2_000):
