@@ -46,7 +46,13 @@ def test_version(tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("train.py", "--lr", "1"), "to measure it: hotlap run train.py"),
-        (("rnus",), "No such command 'rnus'"),
+        (("rnus",), "'rnus' is no verb of hotlap; did you mean run"),
+        (("torchrun", "train.py"), "to measure a command: hotlap run torchrun"),
+        (("runs", "lst"), "Did you mean 'list'? See `hotlap runs --help`."),
+        (("report", "--json"), "requires an argument. See `hotlap report --help`."),
+        (("diagnose",), "for example `hotlap diagnose train.py --epochs 3`"),
+        (("diagnose", "nowhere.py"), "nowhere.py: there is no such file"),
+        (("diagnose", "python", "nowhere.py"), "nowhere.py: there is no such file"),
         (("runs", "prune", "--keep-size", "many"), "'many' is no size"),
         (("runs", "prune", "--keep-runs", "0"), "0 is not in the range x>=1"),
         (("--fast",), "No such option"),
@@ -58,8 +64,10 @@ def test_wrong_use_is_2_and_says_what_to_do(
     done = shell(*words, cwd=tmp_path)
     assert done.returncode == 2
     assert says in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("hotlap: ")
+    assert done.stderr.count("\n") == 1
     assert done.stdout == ""
+    assert not (tmp_path / ".hotlap").exists()
 
 
 def test_completion_names_the_verbs(tmp_path: Path) -> None:

@@ -85,11 +85,23 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; raises WrongUse with the likely command when a script stands there."""
+        """Find the verb; raises WrongUse with what was probably meant when there is none."""
         first = args[0] if args else ""
-        if first.endswith(".py") and not ctx.resilient_parsing:
-            raise WrongUse(f"{first!r} is not a verb of hotlap; to measure it: hotlap run {first}")
+        if first not in VERBS and not first.startswith("-") and not ctx.resilient_parsing:
+            raise WrongUse(f"{first!r} is no verb of hotlap; {_probably(first)}")
         return super().resolve_command(ctx, args)
+
+
+def _probably(word: str) -> str:
+    """Return what to type instead of a word that is no verb."""
+    if word.endswith(".py"):
+        return f"to measure it: hotlap run {word}"
+    # Only imported for a mistake.
+    from difflib import get_close_matches
+
+    if near := get_close_matches(word, VERBS):
+        return f"did you mean {' or '.join(near)}?"
+    return f"there are {', '.join(VERBS)}; to measure a command: hotlap run {word} …"
 
 
 @click.group(
@@ -108,14 +120,18 @@ def main(words: Sequence[str] | None = None) -> int:
 
     words: the words after ``hotlap``; None takes them from ``sys.argv``.
     """
+    words = sys.argv[1:] if words is None else list(words)
     try:
-        code = _invoke(sys.argv[1:] if words is None else list(words))
+        code = _invoke(words)
         # Flushed here, where a closed pipe can still be answered.
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return WrongUse.exit_code
+    except click.ClickException as error:
+        click.echo(f"hotlap: {_in_words(error, words)}", err=True)
         return WrongUse.exit_code
     except HotlapError as error:
         click.echo(f"hotlap: {error}", err=True)
@@ -144,6 +160,17 @@ def _invoke(words: list[str]) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     return code if isinstance(code, int) else DONE
+
+
+def _in_words(error: click.ClickException, words: Sequence[str]) -> str:
+    """Return what click found wrong, and where to read on."""
+    said = error.format_message()
+    if not isinstance(error, click.UsageError):
+        return said
+    # Its parser names no command.
+    verb = words[0] if words and words[0] in VERBS else ""
+    path = error.ctx.command_path if error.ctx else f"hotlap {verb}".strip()
+    return f"{said} See `{path} --help`."
 
 
 def _refuse_windows() -> None:

@@ -17,7 +17,7 @@ import click
 from hotlap.cli.report import in_colour, in_unicode, write
 from hotlap.cli.trial_progress import progress_on
 from hotlap.errors import DONE, INTERRUPTED, NotMeasurable, WrongUse
-from hotlap.launch.command import complete, resolve
+from hotlap.launch.command import complete, resolve, script_of
 from hotlap.launch.environ import rank_info, read_given_environ
 from hotlap.runs import layout
 from hotlap.runs.store import open_store, write_manifest
@@ -105,8 +105,9 @@ def diagnose(
             "this is one rank of a training that is already under way; diagnose starts the ranks "
             "itself: `hotlap diagnose torchrun … train.py`"
         )
-    argv = complete(words, environ)
+    argv = complete(words, environ, "diagnose")
     resolve(argv, environ)
+    _refuse_missing_script(argv)
     ask = replace(ask, most_s=job_s(environ, time.time()))
     way = "open" if allow_writes else way_here(Path.cwd(), environ)
     store = open_store(Path.cwd())
@@ -198,6 +199,13 @@ def stored_diagnosis(run: Path) -> tuple[Facts, Diagnosis] | None:
     facts = load(run / FACTS_FILE)
     facts = replace(facts, run=replace(facts.run, id=run.name))
     return facts, judge(facts)
+
+
+def _refuse_missing_script(argv: Sequence[str]) -> None:
+    """Raise WrongUse where every trial would end at its first word, and a page would say so."""
+    script = script_of(argv)
+    if script is not None and not Path(script).exists():
+        raise WrongUse(f"{script}: there is no such file; we are in {Path.cwd()}")
 
 
 def _refuse_missing_folder(file: str | None) -> None:

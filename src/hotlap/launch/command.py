@@ -14,23 +14,26 @@ from pathlib import Path
 
 from hotlap.errors import WrongUse
 
-_EXAMPLE = "for example `hotlap run train.py --epochs 3` or `hotlap run torchrun … train.py`"
 
-
-def complete(words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+def complete(words: Sequence[str], environ: Mapping[str, str], verb: str = "run") -> list[str]:
     """Return the command to start.
 
     words: what the user wrote after our own options. A leading ``--`` is dropped. A first word
         that ends in ``.py``, or is ``-m``, gets ``python`` in front; all else stays as it is.
-    environ: where PATH is looked up.
+    environ: where PATH is looked up. verb: of ours that they follow, for the words of an error.
     Raises WrongUse when there is no command, or its first word is an option.
     """
     command = list(words[1:] if words and words[0] == "--" else words)
+    example = f"`hotlap {verb} train.py --epochs 3` or `hotlap {verb} torchrun … train.py`"
     if not command:
-        raise WrongUse(f"No command was given. Write it after our own options, {_EXAMPLE}.")
+        raise WrongUse(
+            f"No command was given. Write it after our own options, for example {example}."
+        )
     first = command[0]
     if first == "":
-        raise WrongUse(f"The first word of the command is empty. Name a script, {_EXAMPLE}.")
+        raise WrongUse(
+            f"The first word of the command is empty. Name a script, for example {example}."
+        )
     if first.endswith(".py") or first == "-m":
         return [python(environ), *command]
     if first.startswith("-"):
@@ -39,6 +42,14 @@ def complete(words: Sequence[str], environ: Mapping[str, str]) -> list[str]:
             f"command; options of Python need `python` in front (`python {first} …`)."
         )
     return command
+
+
+def script_of(command: Sequence[str]) -> str | None:
+    """Return the script that a Python is given to run; None where that cannot be read off."""
+    interpreter = Path(command[0]).name.startswith("python")
+    if not interpreter or len(command) < 2 or command[1].startswith("-"):
+        return None
+    return command[1]
 
 
 def python(environ: Mapping[str, str]) -> str:

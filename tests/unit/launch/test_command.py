@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hotlap.errors import WrongUse
-from hotlap.launch.command import complete, resolve
+from hotlap.launch.command import complete, resolve, script_of
 
 
 def executable(path: Path, text: str = "#!/bin/sh\n") -> Path:
@@ -87,3 +87,17 @@ def test_resolve_says_why_not(
     ]:
         with pytest.raises(WrongUse, match=says):
             resolve([word], environ)
+
+
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        (["python", "train.py", "--lr", "1"], "train.py"),
+        (["/opt/py/bin/python3.11", "train.py"], "train.py"),
+        (["python", "-m", "train"], None),
+        (["python"], None),
+        (["torchrun", "train.py"], None),
+    ],
+)
+def test_script_of(command: list[str], script: str | None) -> None:
+    assert script_of(command) == script

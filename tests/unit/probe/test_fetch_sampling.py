@@ -106,8 +106,8 @@ def test_no_batch_of_a_new_fetcher_is_counted_for_one_that_is_gone(
     written: list[dict[str, Any]] = []
     of = {"loader": 0, "worker": None, "base_seed": None, "dataset": "Points"}
     clock.fetches = Fetches(lambda _: dict(of), written.append)
-    fetcher = Fetcher()
     for loader in range(3_000):
+        fetcher = Fetcher()
         of["loader"] = loader % 2
         for _ in range(7):
             token = clock.fetches.fetch_begins((fetcher, [1, 2]))
@@ -117,7 +117,6 @@ def test_no_batch_of_a_new_fetcher_is_counted_for_one_that_is_gone(
             assert clock.fetches.fetcher == id(fetcher)
         del fetcher
         assert (clock.fetches.fetcher, clock.fetches.to_skip) == (0, 0)
-        fetcher = Fetcher()
     clock.fetches.flush()
     assert sum(row["batches"] for row in written) == 21_000
     for loader in (0, 1):
