@@ -60,7 +60,7 @@ def document(
 
 def lines(checks: Sequence[Check], width: int) -> list[Text]:
     """Return the checks as lines of at most ``width`` columns: state, name, what was seen and what
-    follows from it; at the end the number of each state."""
+    follows from it; at the end the number of each state, and which can be mended."""
     margin = max(map(len, _STYLES)) + 2
     inset = margin + max((len(check.name) for check in checks), default=0) + 2
     shown: list[Text] = []
@@ -76,7 +76,11 @@ def lines(checks: Sequence[Check], width: int) -> list[Text]:
                 head = Text(" " * inset)
     counts = Counter(check.state for check in checks)
     total = ", ".join(f"{counts[state]} {state}" for state in _STYLES if counts[state])
-    return [*shown, Text(), Text(f"{len(checks)} checks: {total}")]
+    mendable = ", ".join(check.name for check in checks if check.fix is not None)
+    last = [f"{len(checks)} checks: {total}"]
+    if mendable:
+        last += textwrap.wrap(f"with a fix above: {mendable}", width, break_on_hyphens=False)
+    return [*shown, Text(), *map(Text, last)]
 
 
 def show(checks: Sequence[Check], console: Console) -> None:
