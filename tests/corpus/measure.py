@@ -3,8 +3,9 @@
     python measure.py                      # what is not measured yet, three pairs each
     python measure.py 03 gan --pairs 5     # the cases whose names contain one of the words
 
-Each pair runs both scripts one after the other in one folder outside the checkout, the twin first
-in the first pair (it makes the data set) and in every second one after it. Idle OpenMP threads
+Each pair runs both scripts one after the other in one folder outside the checkout, the twin last
+in the first pair and in every second one after it; a run before them, which is not counted, makes
+the data set. Idle OpenMP threads
 sleep instead of spinning (OMP_WAIT_POLICY), in both, so that what else runs on the machine counts
 less. A result is kept under a hash of the scripts and the command, so that a changed script is
 measured anew and an interrupted measurement goes on where it stood.
@@ -94,8 +95,9 @@ def measure(folder: Path, twin: str, pairs: int, results: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="corpus-") as place:
         for script in ("slow.py", twin):
             shutil.copy(folder / script, place)
+        run(told, twin, place)
         while len(known["wall"]) < pairs:
-            order = [twin, "slow.py"]
+            order = ["slow.py", twin]
             if len(known["wall"]) % 2:
                 order.reverse()
             timed = {script: run(told, script, place) for script in order}
