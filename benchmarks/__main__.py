@@ -7,10 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import overhead, rivals, size, start
+from benchmarks import overhead, phases, rivals, size, start
 from benchmarks.surroundings import RESULTS, surroundings
 
-PARTS = ("start", "size", "overhead", "rivals")
+PARTS = ("start", "size", "overhead", "phases", "rivals")
 
 
 def main() -> int:
@@ -43,6 +43,8 @@ def main() -> int:
         held = size.run(args.quick) and held
     if "overhead" in chosen:
         held = overhead.run(args.quick, args.pure, args.rows) and held
+    if "phases" in chosen:
+        phases.run(args.quick)
     if "rivals" in chosen:
         rivals.run(args.quick, args.rivals_dir)
     print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")

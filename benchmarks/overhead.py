@@ -47,6 +47,8 @@ class Case:
     """In each process."""
     processes: int = 1
     pure: bool = False
+    phases: bool = False
+    """Clock the parts of each step, not the steps."""
 
     @property
     def name(self) -> str:
@@ -66,7 +68,7 @@ class Case:
         """Return the options that the scripts understand. width: None has them look for it."""
         target = ["--target-us", str(self.target_us)] if self.target_us else ["--width", "16"]
         target = target if width is None else ["--width", str(width)]
-        pure = ["--pure"] if self.pure else []
+        flags = ["--pure"] * self.pure + ["--phases"] * self.phases
         return [
             "--model",
             self.model,
@@ -75,7 +77,7 @@ class Case:
             str(self.workers),
             "--batch",
             str(self.batch),
-            *pure,
+            *flags,
         ]
 
 
@@ -122,9 +124,14 @@ class Result:
 
 def measure(case: Case) -> Result:
     """Run one case. Raises RuntimeError with the script's own words when it fails."""
+    return _result(case, processes(case))
+
+
+def processes(case: Case) -> list[dict[str, Any]]:
+    """Return what each process of a case measured; raises RuntimeError as ``measure`` does."""
     first = _one_process(case, 0, None)
     more = [_one_process(case, number, first["width"]) for number in range(1, case.processes)]
-    return _result(case, [first, *more])
+    return [first, *more]
 
 
 def _one_process(case: Case, number: int, width: int | None) -> dict[str, Any]:
@@ -152,7 +159,7 @@ def _result(case: Case, found: Sequence[dict[str, Any]]) -> Result:
     blocks = [block for one in found for block in one["blocks"]]
     bare = [block for block in blocks if not block["hooked"]]
     cpu_us = median(block["cpu_mean_ns"] for block in bare) / 1000
-    cpu = _difference(found, "cpu_mean_ns")
+    cpu = difference(found, "cpu_mean_ns")
     return Result(
         case=case.name,
         width=found[0]["width"],
@@ -160,14 +167,14 @@ def _result(case: Case, found: Sequence[dict[str, Any]]) -> Result:
         bare_cpu_us=cpu_us,
         bare_wall_us=median(block["wall_median_ns"] for block in bare) / 1000,
         cpu=cpu,
-        cpu_median_step=_difference(found, "cpu_median_ns"),
-        wall_median_step=_difference(found, "wall_median_ns"),
-        workers_cpu=_difference(found, "workers_cpu_ns") if case.workers else None,
+        cpu_median_step=difference(found, "cpu_median_ns"),
+        wall_median_step=difference(found, "wall_median_ns"),
+        workers_cpu=difference(found, "workers_cpu_ns") if case.workers else None,
         share=Interval(cpu.low / cpu_us, cpu.mid / cpu_us, cpu.high / cpu_us, cpu.pairs),
     )
 
 
-def _difference(found: Sequence[dict[str, Any]], name: str) -> Interval:
+def difference(found: Sequence[dict[str, Any]], name: str) -> Interval:
     """Return hooks in minus hooks out, in microseconds per step."""
     return nested_interval([_differences(one["blocks"], name) for one in found])
 

@@ -15,6 +15,7 @@ import math
 import os
 import random
 import resource
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
@@ -26,6 +27,7 @@ from torch import nn
 SKIPPED = 20
 """Steps at the start of a block that are not counted: caches, workers that start. Half as many
 in short blocks, whose steps are long."""
+PHASES = ("batch", "zero_grad", "forward", "loss", "backward", "optimizer", "item")
 WIDTHS = (8, 2048)
 CHANNELS = (2, 256)
 
@@ -79,6 +81,33 @@ class Training:
             "workers_cpu_ns": (_children_ns() - children) / len(walls),
         }
 
+    def block_by_phase(self) -> dict[str, float]:
+        """Train one epoch; return the CPU time of each part of a median step, in nanoseconds.
+
+        The clock is read between the parts, hooks in or out; that is what the parts include.
+        """
+        model, optimizer, criterion = self.model, self.optimizer, self.criterion
+        rows: list[tuple[int, ...]] = []
+        before = thread_time_ns()
+        for points, classes in self.loader:
+            marks = [before, thread_time_ns()]
+            optimizer.zero_grad()
+            marks.append(thread_time_ns())
+            scores = model(points)
+            marks.append(thread_time_ns())
+            loss = criterion(scores, classes)
+            marks.append(thread_time_ns())
+            loss.backward()
+            marks.append(thread_time_ns())
+            optimizer.step()
+            marks.append(thread_time_ns())
+            self.total += loss.item()
+            marks.append(thread_time_ns())
+            rows.append(tuple(b - a for a, b in pairwise(marks)))
+            before = thread_time_ns()
+        counted = rows[self.skipped :]
+        return {name: _middle([row[n] for row in counted]) for n, name in enumerate(PHASES)}
+
 
 def skipped(args: argparse.Namespace) -> int:
     """Return how many steps at the start of a block are not counted."""
@@ -124,11 +153,13 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the order of blocks")
     parser.add_argument("--run", type=Path, required=True, help="folder for the record")
+    parser.add_argument("--phases", action="store_true", help="clock the parts of each step")
     parser.add_argument("--pure", action="store_true", help="hooks in Python only")
     args = parts.arguments(parser)
     width = calibrate(args) if args.target_us else args.width
     training = Training(args, width)
-    training.block()
+    block = training.block_by_phase if args.phases else training.block
+    block()
 
     # Not before: what is calibrated knows nothing of hotlap.
     from hotlap.fast import switch
@@ -138,7 +169,7 @@ def main() -> None:
 
     session = Session(args.run, os.getcwd())
     session.begin()
-    training.block()
+    block()
     timeline = session.recorder.timeline
     blocks: list[dict[str, Any]] = []
     for hooked in orders(args.pairs, random.Random(args.seed)):
@@ -147,7 +178,7 @@ def main() -> None:
             session.imported("torch")
         gc.collect()
         before = timeline.ticks
-        blocks.append({"hooked": hooked, **training.block()})
+        blocks.append({"hooked": hooked, **block()})
         ticks = timeline.ticks - before
         if ticks != (args.steps + training.skipped if hooked else 0):
             raise SystemExit(f"hooks {'in' if hooked else 'out'}, but {ticks} ticks were counted")
