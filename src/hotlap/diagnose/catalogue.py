@@ -41,6 +41,7 @@ RULES: Final[tuple[str, ...]] = (
     "denormals",
     "repeated_passes",
     "frozen_gradients",
+    "retained_graph",
     "padding",
     "dense_tables",
     "host_in_model",

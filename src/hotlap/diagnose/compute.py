@@ -11,6 +11,8 @@ from hotlap.diagnose.work import is_never_arithmetic, kind_of
 from hotlap.values.facts import Facts
 
 MODEL_PHASES = ("forward", "backward", "optimizer")
+LONGEST_BACKWARD = 3.0
+"""In forward passes: a backward pass that goes through each operator once takes one to three."""
 _TORCH_CALL = re.compile(
     r"\b(torch|F|nn|functional)\.\w|\bself\.\w+\(|@|\bcriterion\(|\bmodel\(|\bloss\w*\("
 )

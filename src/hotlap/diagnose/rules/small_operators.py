@@ -6,8 +6,8 @@ that calling them costs more than their arithmetic; the backward pass repeats ev
 **How it is measured.** Sampled stacks give the loop's share; torch.profiler gives the number of
 operators per step below its lines and their mean time. The backward pass is counted in proportion.
 
-**When it is wrong.** Loops over a few large layers: their operators are long, and the rule is
-silent.
+**When it is wrong.** Loops over a few large layers, or over fused ones (`nn.LSTM` chunk by chunk):
+their operators are long, and the rule is silent.
 
 **What to do.** Do the whole dimension at once: a batched operator, a fused layer (`nn.LSTM`,
 scaled_dot_product_attention), or `torch.compile`.
@@ -15,11 +15,12 @@ scaled_dot_product_attention), or `torch.compile`.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.compute import in_loop
+from hotlap.diagnose.compute import LONGEST_BACKWARD, in_loop
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.operators import all_operators, operators_at
 from hotlap.diagnose.regions import region_of
@@ -36,6 +37,8 @@ _MANY = 30
 _SMALL_NS = 12_000
 """Calling an operator from Python takes some 3 to 10 us on the processors of these years: a mean
 above it says that the arithmetic, not the calling, is what takes the time."""
+_FUSED = re.compile(r"lstm|gru|rnn|scaled_dot_product|transformer_encoder")
+"""What the remedy would put in the loop's place: the small operators are its own parts."""
 _PHASES = ("forward", "other")
 
 
@@ -102,9 +105,13 @@ def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
         return None
     if operators.calls < _MANY or operators.mean_ns > _SMALL_NS:
         return None
+    if sum(ns for name, ns in operators.names if _FUSED.search(name)) > 0.5 * operators.ns:
+        return None
     forward = step_share(facts, "forward") or 0.0
     backward = step_share(facts, "backward") or 0.0
     part = min(1.0, region.share / forward) if forward else 0.0
+    # What a backward pass takes beyond that has a cause of its own.
+    backward = min(backward, LONGEST_BACKWARD * forward)
     share = region.share + (part * backward if region.top.phase == "forward" else 0.0)
     if not worth(facts, share):
         return None
