@@ -13,7 +13,7 @@ import pytest
 from hotlap.experiment.settings import settings_in
 from hotlap.experiment.source import read_source, with_source
 from hotlap.experiment.source_files import LONGEST, SourceFiles, Span
-from hotlap.inject.conditions.profile import position
+from hotlap.inject.conditions.instructions import position
 from hotlap.values.facts import Facts, Measured, Setting
 from hotlap.values.record import Place
 from hotlap.values.trial import OperatorEntry, ProfileEntry

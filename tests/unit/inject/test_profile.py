@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from hotlap.inject.conditions import profile
+from hotlap.inject.conditions import instructions, profile
 from hotlap.inject.conditions.profile import Table, Waiting
 from hotlap.inject.conditions.sampler import OTHER, Haste, Sampler, Stack, Stacks, ThreadClocks
 from hotlap.probe.ledger import COMPILE, DATA_WAIT, EPOCH_EDGE, FORWARD
@@ -218,7 +218,7 @@ def test_the_stack_of_this_test() -> None:
     assert code is inner.__code__
     assert name.endswith("inner")
     assert first[0] == leaf
-    line, span = profile.position(code, first[1])
+    line, span = instructions.position(code, first[1])
     assert line == inner.__code__.co_firstlineno + 1
     assert (span is not None) == (sys.version_info >= (3, 11))
     assert stacks.codes[second[0]][0].co_name == "test_the_stack_of_this_test"

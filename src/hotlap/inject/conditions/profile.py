@@ -8,10 +8,9 @@ in has ended; then they are added to a bounded table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
-from types import CodeType
 from typing import Any, Final
 
+from hotlap.inject.conditions.instructions import position
 from hotlap.inject.conditions.sampler import OTHER, Stack, Stacks
 from hotlap.probe.ledger import DATA_WAIT, EPOCH_EDGE
 from hotlap.values.phase import ACCOUNTS, CARVED_PHASES
@@ -146,26 +145,6 @@ class Table:
                 line = value
             frames.append((shown(code.co_filename), line, code.co_name))
         return tuple(frames), span, self._stacks.codes[leaf][1]
-
-
-def position(code: CodeType, instruction: int) -> tuple[int, tuple[int, int, int, int] | None]:
-    """Return the line of an instruction, and where its source begins and ends.
-
-    The second is None before Python 3.11, and where the interpreter was told to keep no columns.
-    """
-    line = code.co_firstlineno
-    for begin, end, number in code.co_lines():
-        if begin <= instruction < end and number is not None:
-            line = number
-            break
-    positions = getattr(code, "co_positions", None)
-    if positions is None:
-        return line, None
-    found = next(islice(positions(), instruction // 2, None), (None,) * 4)
-    first, last, column, end_column = found
-    if first is None or last is None or column is None or end_column is None:
-        return line, None
-    return line, (first, last, column, end_column)
 
 
 class Waiting:

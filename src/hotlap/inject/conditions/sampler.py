@@ -29,6 +29,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 import hotlap
+from hotlap.inject.conditions.instructions import position
 from hotlap.probe.places import Places
 
 CALLERS: Final = 6
@@ -109,7 +110,8 @@ class Stacks:
     def _line(self, key: tuple[int, int], frame: FrameType) -> int:
         line = self._lines.get(key)
         if line is None:
-            line = self._lines[key] = frame.f_lineno or frame.f_code.co_firstlineno
+            line = frame.f_lineno or position(frame.f_code, frame.f_lasti)[0]
+            self._lines[key] = line
         return line
 
     def _known(self, code: CodeType, frame: FrameType) -> int:
