@@ -73,6 +73,30 @@ def select(costs: Sequence[Cost], wanted: Callable[[Cost], bool]) -> Region | No
     return region_of([one for one in costs if wanted(one)], costs)
 
 
+def busiest(region: Region) -> Place:
+    """Return the costliest line of the function that holds most of a region.
+
+    Where several lines of one function share the work, none holds half of it, and ``hot`` is the
+    call of that function. It stays ``hot`` where no function holds half.
+    """
+    groups: dict[tuple[str, str], list[Cost]] = defaultdict(list)
+    for one in region.costs:
+        groups[one.place.file, _home(one)].append(one)
+    most = max(groups.values(), key=lambda group: sum(one.ns for one in group))
+    if sum(one.ns for one in most) < _MOST * sum(one.ns for one in region.costs):
+        return region.hot
+    return max(most, key=lambda one: one.ns).place
+
+
+def _home(cost: Cost) -> str:
+    """Return the function that a line belongs to for a reader: a comprehension to the one around
+    it."""
+    for place in _stack(cost):
+        if place.function == "<module>" or not place.function.startswith("<"):
+            return place.function
+    return cost.place.function
+
+
 def by_function(costs: Iterable[Cost]) -> list[list[Cost]]:
     """Return the costs grouped by the function that they lie in, greatest group first."""
     groups: dict[tuple[str, str], list[Cost]] = defaultdict(list)

@@ -6,7 +6,7 @@ import pytest
 
 from hotlap.diagnose import predict, wishes
 from hotlap.diagnose.costs import base_of, costs_of
-from hotlap.diagnose.regions import select
+from hotlap.diagnose.regions import busiest, select
 from hotlap.values.facts import WhatIf
 from hotlap.values.finding import Bounds
 from unit.diagnose.made import HEALTHY, HEALTHY_STEP, WALL_NS, entry, facts, loader, place, run
@@ -106,3 +106,24 @@ def test_wishes_ask_for_workers_where_there_are_none_and_the_training_waits() ->
     assert ("workers", 2) in wishes(given)
     quiet = facts(run({"data_wait": 0.01, "forward": 0.9}, loaders=(loader(0),)))
     assert not any(name == "workers" for name, _ in wishes(quiet))
+
+
+def test_the_busiest_line_is_of_the_function_that_holds_most() -> None:
+    shared = facts(
+        run(HEALTHY_STEP, phases={"start_up": 0.3}),
+        entry("start_up", 35, 0.10, "read", callers=(place(59, "<module>"),)),
+        entry("start_up", 36, 0.05, "read", callers=(place(59, "<module>"),)),
+        entry("start_up", 37, 0.12, "<listcomp>", callers=(place(37, "read"), place(59))),
+        entry("start_up", 80, 0.03, "other"),
+    )
+    region = select(costs_of(shared), lambda one: one.phase == "start_up")
+    assert region is not None
+    assert region.hot.line == 59
+    assert busiest(region).line == 37
+    spread = facts(
+        run(HEALTHY_STEP, phases={"start_up": 0.3}),
+        *(entry("start_up", 40 + k, 0.1, f"part_{k}", callers=(place(9),)) for k in range(3)),
+    )
+    region = select(costs_of(spread), lambda one: one.phase == "start_up")
+    assert region is not None
+    assert busiest(region) == region.hot
