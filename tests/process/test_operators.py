@@ -137,3 +137,26 @@ def test_a_script_that_profiles_itself_is_left_alone() -> None:
     window, _ = done.process.windows_measured
     assert window.ended_by == "failed: the script runs torch's profiler itself"
     assert done.process.operators == ()
+
+
+ACCUMULATING: Final = """
+import torch
+from torch import nn
+
+net = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(12):
+    optimizer.zero_grad()
+    for part in range(8):
+        loss = net(torch.ones(5, 8)).sum()  # FORWARD
+        loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_step_without_loader_is_the_optimizers_not_a_backward_pass() -> None:
+    windows = (WindowPlan("warm_up", 2, 60.0), WindowPlan("operators", 4, 60.0))
+    done = run(ACCUMULATING, plan=TrialPlan(windows=windows))
+    assert done.code == 0
+    calls = [one.calls for one in done.process.operators if one.name == "aten::linear"]
+    assert calls == [8]

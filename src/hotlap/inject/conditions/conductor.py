@@ -23,7 +23,7 @@ from hotlap.inject.conditions.stop import Stop
 from hotlap.inject.conditions.switches import Switches
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.journal import Raw
-from hotlap.probe.timeline import BY_OPTIMIZER
+from hotlap.probe.timeline import BY_BACKWARD, BY_OPTIMIZER
 from hotlap.runs import frames
 from hotlap.sites.steering import Own, steer_loaders
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
@@ -187,6 +187,9 @@ class Conditions:
             self._stop_if_wanted()
             return
         if raw[1] == BY_OPTIMIZER and not self._cycle.closes(raw[2]):
+            return
+        if raw[1] == BY_BACKWARD and self._switches.is_within_a_step():
+            self._stop_if_wanted()
             return
         try:
             self._step_ended(raw)

@@ -15,6 +15,8 @@ from hotlap.sites.hub import Hub, nothing_began
 
 _MOST: Final = 1 << 16
 """Parameters that are looked at."""
+_MOST_PASSES: Final = 256
+"""Backward passes that are waited through for an optimizer whose gradients have been cleared."""
 
 
 class Switches:
@@ -22,6 +24,8 @@ class Switches:
 
     def __init__(self) -> None:
         self._anomaly = False
+        self._cleared = False
+        self._passes = 0
         self._optimizers: dict[int, weakref.ref[Any]] = {}
         self._groups: dict[str, Any] = {}
 
@@ -29,6 +33,16 @@ class Switches:
         """Subscribe to the sites where they show."""
         hub.subscribe("backward", self._backward_begins)
         hub.subscribe("optimizer_step", nothing_began, self._stepped)
+        hub.subscribe("zero_grad", nothing_began, self._has_cleared)
+
+    def is_within_a_step(self) -> bool:
+        """Tell whether a backward pass without a loader is one of several before the first step of
+        an optimizer that is known by having cleared gradients. To be asked once a pass."""
+        self._passes += 1
+        return self._cleared and not self._optimizers and self._passes <= _MOST_PASSES
+
+    def _has_cleared(self, _token: Any, _optimizer: Any) -> None:
+        self._cleared = True
 
     def _backward_begins(self, _subject: Any) -> int:
         self._anomaly = self._anomaly or sys.modules["torch"].is_anomaly_enabled()
