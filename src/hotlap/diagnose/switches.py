@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hotlap.diagnose.costs import Cost
 from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.record import Place
 
+GRADIENTS_OFF = ("no_grad", "inference_mode", "set_grad_enabled")
+_FRAMEWORKS = ("lightning", "transformers", "accelerate", "ignite", "fastai")
 _LEAST_GAIN = 0.05
 _MOST_NOISE = 0.25
 
@@ -49,3 +52,14 @@ def faster(facts: Facts, tried: WhatIf) -> bool:
     of one comparison tells, so the whole interval must lie above the floor.
     """
     return tried.low > 1.0 + max(_LEAST_GAIN, min(_MOST_NOISE, floor_of(facts)))
+
+
+def evaluates_with_gradients(facts: Facts, costs: Sequence[Cost]) -> bool:
+    """Tell whether evaluation records graphs, as far as the script's source tells.
+
+    costs: of the evaluation; a framework in them switches gradients off for the script.
+    """
+    if not facts.settings or any(one.name in GRADIENTS_OFF for one in facts.settings):
+        return False
+    leaves = [leaf for one in costs for leaf, _ in one.leaves]
+    return not any(name in leaf for leaf in leaves for name in _FRAMEWORKS)

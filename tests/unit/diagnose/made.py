@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hotlap.values.facts import Facts, Measured, SourceLine
+from hotlap.values.facts import Facts, Measured, Setting, SourceLine
 from hotlap.values.phase import RUN_PHASES, STEP_PHASES
 from hotlap.values.record import Place
 from hotlap.values.summary import (
@@ -196,3 +196,14 @@ HEALTHY = (
 )
 """A profile of a training that its model bounds."""
 HEALTHY_STEP = {"data_wait": 0.01, "forward": 0.32, "backward": 0.53, "optimizer": 0.11}
+
+
+def retained(backwards: float, backward: float = 0.7, value: bool = True) -> Facts:
+    """Return facts of a training that keeps graphs for several backward passes a step."""
+    return facts(
+        run({"forward": 0.12, "backward": backward, "other": 0.05}),
+        entry("forward", 30, 0.1, "forward"),
+        entry("backward", 16, backward, expression="loss.backward(retain_graph=True)"),
+        settings=(Setting("retain_graph", value, place(16)),),
+        counts={"backwards_per_step": backwards},
+    )

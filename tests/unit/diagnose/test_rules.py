@@ -20,6 +20,7 @@ from unit.diagnose.made import (
     operator,
     place,
     process,
+    retained,
     run,
 )
 
@@ -46,17 +47,6 @@ def curve(*rates: float) -> tuple[WorkerPoint, ...]:
 
 def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
     return dict(parts)
-
-
-def retained(backwards: float, backward: float = 0.7, value: bool = True) -> Facts:
-    """Return facts of a training that keeps graphs for several backward passes a step."""
-    return facts(
-        run({"forward": 0.12, "backward": backward, "other": 0.05}),
-        entry("forward", 30, 0.1, "forward"),
-        entry("backward", 16, backward, expression="loss.backward(retain_graph=True)"),
-        settings=(Setting("retain_graph", value, place(16)),),
-        counts={"backwards_per_step": backwards},
-    )
 
 
 SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
@@ -310,60 +300,6 @@ def test_a_flat_curve_is_no_reason_for_more_workers() -> None:
     assert module is not None
     given = waiting(
         getitem(), curve=curve(100.0, 98.0, 101.0), compute_per_s=Measured(1_000.0, "made")
-    )
-    assert isinstance(module.check(given), Clear)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        pytest.param(retained(1.0), id="one pass a step"),
-        pytest.param(retained(16.0, backward=0.3), id="no longer than usual"),
-        pytest.param(retained(16.0, value=False), id="not kept"),
-    ],
-)
-def test_a_kept_graph_is_no_cause_where_nothing_goes_through_it_again(given: Facts) -> None:
-    module = rule("HL316")
-    assert module is not None
-    assert isinstance(module.check(given), Clear)
-
-
-def test_a_long_backward_pass_is_not_laid_upon_small_operators_of_the_forward_pass() -> None:
-    def judged(backward: float) -> float | None:
-        module = rule("HL304")
-        assert module is not None
-        found = module.check(
-            facts(
-                run({"forward": 0.1, "backward": backward}),
-                entry("forward", 33, 0.1, "forward", callers=(place(11),)),
-                source={33: line(33, "h = torch.tanh(x[t] + h)", (32,), "forward")},
-                operators=(operator(33, "aten::tanh", 300, 3e6),),
-            )
-        )
-        assert isinstance(found, Finding)
-        return found.recoverable_share.high
-
-    assert judged(0.3) == judged(0.8)
-
-
-def test_the_parts_of_a_fused_layer_are_no_small_operators() -> None:
-    module = rule("HL304")
-    assert module is not None
-    given = facts(
-        run(HEALTHY_STEP),
-        entry("forward", 33, 0.3, "forward", callers=(place(11),)),
-        source={33: line(33, "h, state = self.lstm(x, state)", (32,), "forward")},
-        operators=(operator(33, "aten::empty", 300, 2e6), operator(33, "aten::lstm", 16, 4e6 / 3)),
-    )
-    assert isinstance(module.check(given), Finding)
-    given = facts(
-        run(HEALTHY_STEP),
-        entry("forward", 33, 0.3, "forward", callers=(place(11),)),
-        source={33: line(33, "h, state = self.lstm(x, state)", (32,), "forward")},
-        operators=(
-            operator(33, "aten::empty", 300, 1e6),
-            operator(33, "aten::mkldnn_rnn_layer", 16, 1.5e6),
-        ),
     )
     assert isinstance(module.check(given), Clear)
 

@@ -19,6 +19,7 @@ from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import region_of, select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.switches import evaluates_with_gradients
 from hotlap.diagnose.work import kind_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -38,6 +39,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear(f"evaluation takes {percent(share)} of the time")
     costs = costs_of(facts)
     region = select(costs, lambda one: one.phase == "evaluation")
+    if region is not None and evaluates_with_gradients(facts, region.costs):
+        return Clear("it runs without no_grad, which is to be mended first (HL602)")
     waiting = region_of(
         [one for one in region.costs if kind_of(one) is not None] if region else [], costs
     )

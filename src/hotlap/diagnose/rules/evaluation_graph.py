@@ -15,16 +15,16 @@ from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.regions import select
+from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import at, percent
 from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.switches import GRADIENTS_OFF, evaluates_with_gradients
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Finding, Remedy, Unknown
+from hotlap.values.record import Place
 
 CODE = "HL602"
 NAME = "evaluation-graph"
-_OFF = ("no_grad", "inference_mode", "set_grad_enabled")
-_FRAMEWORKS = ("lightning", "transformers", "accelerate", "ignite", "fastai")
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -36,25 +36,34 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear("evaluation takes little time")
     if not facts.settings:
         return Unknown("the script's source was not read")
-    if any(one.name in _OFF for one in facts.settings):
+    if any(one.name in GRADIENTS_OFF for one in facts.settings):
         return Clear("gradient recording is switched off somewhere in the script")
     region = select(costs_of(facts), lambda one: one.phase == "evaluation")
     if region is None:
         return Unknown("no stack of an evaluation was seen")
-    if any(name in leaf for one in region.costs for leaf, _ in one.leaves for name in _FRAMEWORKS):
+    if not evaluates_with_gradients(facts, region.costs):
         return Clear("a framework evaluates, which switches gradients off itself")
+    line = _call_of_the_model(region)
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
         Claim(
             phase="evaluation",
+            first=line,
             share=Bounds(0.05 * share, 0.4 * share),
             remedy=Remedy("code", (), "nothing: the same numbers"),
             say=(
-                f"Evaluation ({percent(share)} of the time, {at(region.hot)}) runs without "
+                f"Evaluation ({percent(share)} of the time, {at(line)}) runs without "
                 f"no_grad, so each pass records a graph for gradients and holds its activations "
                 f"in memory. Evaluate under torch.inference_mode() and keep numbers only."
             ),
         ),
     )
+
+
+def _call_of_the_model(region: Region) -> Place:
+    """Return the line that calls the model: the one outside its outermost ``forward``."""
+    stack = (region.top.place, *region.top.callers)
+    inside = [n for n, place in enumerate(stack) if place.function == "forward"]
+    return stack[inside[-1] + 1] if inside and inside[-1] + 1 < len(stack) else region.hot

@@ -20,7 +20,7 @@ from collections import defaultdict
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.compute import LONGEST_BACKWARD, in_loop
+from hotlap.diagnose.compute import LONGEST_BACKWARD
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.operators import all_operators, operators_at
 from hotlap.diagnose.regions import region_of
@@ -40,6 +40,8 @@ above it says that the arithmetic, not the calling, is what takes the time."""
 _FUSED = re.compile(r"lstm|gru|rnn|scaled_dot_product|transformer_encoder")
 """What the remedy would put in the loop's place: the small operators are its own parts."""
 _PHASES = ("forward", "other")
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Functions of their own before Python 3.12."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -49,18 +51,19 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear("no loop in the step takes long")
     if not all_operators(facts):
         return Unknown("operators were not profiled")
-    for costs in sorted(loops.values(), key=lambda group: -sum(one.share for one in group)):
-        found = _judged(facts, costs)
+    heaviest = sorted(loops.items(), key=lambda one: -sum(cost.share for cost in one[1]))
+    for loop, costs in heaviest:
+        found = _judged(facts, loop, costs)
         if found is not None:
             return found
     return Clear("the loops in the step call few or large operators")
 
 
-def _loops(facts: Facts) -> dict[tuple[str, int], list[Cost]]:
+def _loops(facts: Facts) -> dict[Place, list[Cost]]:
     """Return the costs of the step that lie in a loop, or in a function called from one."""
     costs = costs_of(facts)
     training = training_function(costs)
-    groups: dict[tuple[str, int], list[Cost]] = defaultdict(list)
+    groups: dict[Place, list[Cost]] = defaultdict(list)
     for cost in costs:
         if cost.phase in _PHASES and cost.role == "trainer":
             key = _loop_around(facts, cost, training)
@@ -69,23 +72,23 @@ def _loops(facts: Facts) -> dict[tuple[str, int], list[Cost]]:
     return groups
 
 
-def _loop_around(
-    facts: Facts, cost: Cost, training: tuple[str, str] | None
-) -> tuple[str, int] | None:
+def _loop_around(facts: Facts, cost: Cost, training: tuple[str, str] | None) -> Place | None:
     """Return the innermost loop around a cost, other than the training loop itself.
 
     In the training loop's own function only loops within loops count: a step is one turn of an
     outer one.
     """
     for place in below_step(cost, training):
+        if place.function in _COMPREHENSIONS:
+            return place
         line = facts.source.get(f"{place.file}:{place.line}")
         if line is not None and line.loops:
-            return place.file, line.loops[-1]
+            return Place(place.file, line.loops[-1], place.function)
     place = step_line(cost, training)
     line = facts.source.get(f"{place.file}:{place.line}")
     step_loops = _step_loops(facts, training)
     inner = [one for one in line.loops if one not in step_loops] if line is not None else []
-    return (place.file, inner[-1]) if inner and step_loops else None
+    return Place(place.file, inner[-1], place.function) if inner and step_loops else None
 
 
 def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ...]:
@@ -98,7 +101,7 @@ def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ..
     return ()
 
 
-def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
+def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
     region = region_of(costs, costs_of(facts))
     operators = operators_at(facts, {one.key for one in costs})
     if region is None or operators is None:
@@ -115,8 +118,6 @@ def _judged(facts: Facts, costs: list[Cost]) -> Finding | None:
     share = region.share + (part * backward if region.top.phase == "forward" else 0.0)
     if not worth(facts, share):
         return None
-    place = region.top.place
-    loop = Place(place.file, in_loop(facts, region.top) or place.line, place.function)
     return finding(
         facts,
         Rule(CODE, NAME),

@@ -1,0 +1,103 @@
+"""What tells one cause from another that looks like it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hotlap.diagnose import judge
+from hotlap.diagnose.catalogue import rule
+from hotlap.values.facts import Facts, Setting
+from hotlap.values.finding import Clear, Finding
+from unit.diagnose.made import HEALTHY_STEP, entry, facts, line, operator, place, retained, run
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(retained(1.0), id="one pass a step"),
+        pytest.param(retained(16.0, backward=0.3), id="no longer than usual"),
+        pytest.param(retained(16.0, value=False), id="not kept"),
+    ],
+)
+def test_a_kept_graph_is_no_cause_where_nothing_goes_through_it_again(given: Facts) -> None:
+    module = rule("HL316")
+    assert module is not None
+    assert isinstance(module.check(given), Clear)
+
+
+def test_a_long_backward_pass_is_not_laid_upon_small_operators_of_the_forward_pass() -> None:
+    def judged(backward: float) -> float | None:
+        module = rule("HL304")
+        assert module is not None
+        found = module.check(
+            facts(
+                run({"forward": 0.1, "backward": backward}),
+                entry("forward", 33, 0.1, "forward", callers=(place(11),)),
+                source={33: line(33, "h = torch.tanh(x[t] + h)", (32,), "forward")},
+                operators=(operator(33, "aten::tanh", 300, 3e6),),
+            )
+        )
+        assert isinstance(found, Finding)
+        return found.recoverable_share.high
+
+    assert judged(0.3) == judged(0.8)
+
+
+@pytest.mark.parametrize(
+    ("frames", "named"),
+    [
+        pytest.param((place(33, "forward"), place(11)), 32, id="a loop in the model"),
+        pytest.param((place(33, "<listcomp>"), place(33, "forward"), place(11)), 33, id="inlined"),
+        pytest.param((place(40, "forward"), place(33, "forward"), place(11)), 32, id="below it"),
+    ],
+)
+def test_small_operators_name_the_loop_that_calls_them(frames: tuple[Any, ...], named: int) -> None:
+    module = rule("HL304")
+    assert module is not None
+    top, *callers = frames
+    given = facts(
+        run(HEALTHY_STEP),
+        entry("forward", top.line, 0.3, top.function, callers=tuple(callers)),
+        source={
+            33: line(33, "h = self.cell(x[t] + h)", (32,), "forward"),
+            40: line(40, "return torch.tanh(x)", (), "forward"),
+        },
+        operators=(operator(top.line, "aten::tanh", 300, 3e6),),
+    )
+    found = module.check(given)
+    assert isinstance(found, Finding)
+    assert found.locations[0].line == named
+
+
+def test_evaluation_with_gradients_is_named_before_its_length() -> None:
+    given = facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.4}),
+        entry("evaluation", 48, 0.4, "forward", callers=(place(55, "validate"), place(83))),
+        settings=(Setting("optimizer", "Adam", place(3)),),
+    )
+    (found,) = judge(given).findings
+    assert (found.code, found.locations[0].line) == ("HL602", 55)
+
+
+def test_the_parts_of_a_fused_layer_are_no_small_operators() -> None:
+    module = rule("HL304")
+    assert module is not None
+    given = facts(
+        run(HEALTHY_STEP),
+        entry("forward", 33, 0.3, "forward", callers=(place(11),)),
+        source={33: line(33, "h, state = self.lstm(x, state)", (32,), "forward")},
+        operators=(operator(33, "aten::empty", 300, 2e6), operator(33, "aten::lstm", 16, 4e6 / 3)),
+    )
+    assert isinstance(module.check(given), Finding)
+    given = facts(
+        run(HEALTHY_STEP),
+        entry("forward", 33, 0.3, "forward", callers=(place(11),)),
+        source={33: line(33, "h, state = self.lstm(x, state)", (32,), "forward")},
+        operators=(
+            operator(33, "aten::empty", 300, 1e6),
+            operator(33, "aten::mkldnn_rnn_layer", 16, 1.5e6),
+        ),
+    )
+    assert isinstance(module.check(given), Clear)
