@@ -7,7 +7,7 @@ that calling them costs more than their arithmetic; the backward pass repeats ev
 operators per step below its lines and their mean time. The backward pass is counted in proportion.
 
 **When it is wrong.** Loops over a few large layers, or over fused ones (`nn.LSTM` chunk by chunk):
-their operators are long, and the rule is silent.
+their operators are long, or each is called a few times only, and the rule is silent.
 
 **What to do.** Do the whole dimension at once: a batched operator, a fused layer (`nn.LSTM`,
 scaled_dot_product_attention), or `torch.compile`.
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from statistics import median
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
@@ -37,6 +38,9 @@ _MANY = 30
 _SMALL_NS = 12_000
 """Calling an operator from Python takes some 3 to 10 us on the processors of these years: a mean
 above it says that the arithmetic, not the calling, is what takes the time."""
+_TURNS = 12
+"""Times that the loop goes round, as far as the calls of its operators tell: a loop over the layers
+of a model goes round fewer times, and nothing about it can be vectorised."""
 _FUSED = re.compile(r"lstm|gru|rnn|scaled_dot_product|transformer_encoder")
 """What the remedy would put in the loop's place: the small operators are its own parts."""
 _PHASES = ("forward", "other")
@@ -101,12 +105,23 @@ def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ..
     return ()
 
 
+def _turns(facts: Facts, costs: list[Cost]) -> float:
+    """Return how often per step an operator of these lines is called, the middle one of all."""
+    keys = {one.key for one in costs}
+    calls = [
+        one.calls
+        for one in all_operators(facts)
+        if one.place is not None and f"{one.place.file}:{one.place.line}" in keys
+    ]
+    return median(calls) if calls else 0.0
+
+
 def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
     region = region_of(costs, costs_of(facts))
     operators = operators_at(facts, {one.key for one in costs})
     if region is None or operators is None:
         return None
-    if operators.calls < _MANY or operators.mean_ns > _SMALL_NS:
+    if operators.calls < _MANY or operators.mean_ns > _SMALL_NS or _turns(facts, costs) < _TURNS:
         return None
     if sum(ns for name, ns in operators.names if _FUSED.search(name)) > 0.5 * operators.ns:
         return None

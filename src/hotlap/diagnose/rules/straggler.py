@@ -5,7 +5,8 @@ backward passes or collectives, because that is where they wait.
 
 **How it is measured.** Each rank's own work per step (waiting for data, forward, other) against
 the others'. The culprit is the rank that waits least in the meeting place and works most before
-it.
+it. A longer forward pass counts with its backward pass, which cannot be compared: that of the
+others contains their wait.
 
 **When it is wrong.** Ranks that take turns in being slow (uneven lengths) show no single culprit
 here.
@@ -16,6 +17,7 @@ here.
 from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
+from hotlap.diagnose.compute import LONGEST_BACKWARD
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
@@ -44,19 +46,24 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     mean = next(one.step.mean_ns for one in trainers if one.rank == slow)
     if not mean:
         return Unknown("the ranks' steps were not measured")
+    phase = _largest_excess(trainers, slow)
     share = (known[slow] - typical) / mean * (run_share(facts, "steps") or 1.0)
+    if phase == "forward":
+        share *= 1.0 + _backward_to_forward(trainers, slow)
     if not worth(facts, share):
         return Clear("the ranks work about equally long")
-    phase = _largest_excess(trainers, slow)
     region = select(costs_of(facts), lambda one: one.phase == phase)
-    where = f": {text_of(facts, region.top)} at {at(region.hot)}" if region else ""
+    where = f": {text_of(facts, region.top)} at {at(region.entry)}" if region else ""
+    # Divided equally, the work takes the mean of all; what one rank alone does too much goes whole.
+    equal = share * (len(known) - 1) / len(known)
     return finding(
         facts,
         Rule(CODE, NAME),
         region,
         Claim(
             phase=phase,
-            share=Bounds(0.7 * share, min(0.95, 1.1 * share)),
+            share=Bounds(0.9 * equal, min(0.95, 1.1 * share)),
+            first=region.entry if region else None,
             remedy=Remedy("code", (), "how data or work is divided"),
             say=(
                 f"Rank {slow} is a straggler: it works {percent(share)} of a step longer than the "
@@ -76,6 +83,19 @@ def _own_ns(trainer: ProcessSummary) -> float | None:
     parts = [trainer.step.phases.get(name) for name in _OWN]
     known = [part.ns for part in parts if part is not None and part.ns is not None]
     return float(sum(known)) if known else None
+
+
+def _backward_to_forward(trainers: tuple[ProcessSummary, ...], slow: int | None) -> float:
+    """Return how long the slow rank's backward pass is, in its forward passes.
+
+    What makes a forward pass longer makes the backward pass longer too, which cannot be read off
+    the other ranks: theirs contains the wait for this one.
+    """
+    culprit = next(one for one in trainers if one.rank == slow)
+    forward, backward = (culprit.step.phases.get(name) for name in ("forward", "backward"))
+    if forward is None or backward is None or not forward.ns or backward.ns is None:
+        return 0.0
+    return min(LONGEST_BACKWARD, backward.ns / forward.ns)
 
 
 def _largest_excess(trainers: tuple[ProcessSummary, ...], slow: int | None) -> str:
