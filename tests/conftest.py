@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
+
+# Under nohup, or in the background of a script, these are ignored, and so they would be by every
+# child that is to end by them.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
 
 
 @pytest.fixture(scope="session")
