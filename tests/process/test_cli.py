@@ -52,7 +52,7 @@ def test_version(tmp_path: Path) -> None:
         (("report", "--json"), "requires an argument. See `hotlap report --help`."),
         (("diagnose",), "for example `hotlap diagnose train.py --epochs 3`"),
         (("diagnose", "nowhere.py"), "nowhere.py: there is no such file"),
-        (("diagnose", "python", "nowhere.py"), "nowhere.py: there is no such file"),
+        (("diagnose", sys.executable, "nowhere.py"), "nowhere.py: there is no such file"),
         (("runs", "prune", "--keep-size", "many"), "'many' is no size"),
         (("runs", "prune", "--keep-runs", "0"), "0 is not in the range x>=1"),
         (("--fast",), "No such option"),
