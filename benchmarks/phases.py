@@ -13,8 +13,6 @@ from benchmarks.intervals import Interval
 from benchmarks.overhead import Case, difference, processes
 from benchmarks.surroundings import keep, table
 
-PARTS = ("batch", "zero_grad", "forward", "loss", "backward", "optimizer", "item")
-
 
 def cases(quick: bool) -> list[Case]:
     """Return a short and a long step."""
@@ -33,7 +31,8 @@ def run(quick: bool) -> None:
         found = processes(case)
         rows = []
         added = kept.setdefault(case.name, {})
-        for part in PARTS:
+        parts = [name for name in found[0]["blocks"][0] if name != "hooked"]
+        for part in parts:
             bare = [block[part] for one in found for block in one["blocks"] if not block["hooked"]]
             added[part] = interval = difference(found, part)
             rows.append([part, f"{median(bare) / 1000:.0f}", interval.text(digits=1)])
