@@ -205,4 +205,5 @@ def test_ctrl_c(words: tuple[str, ...], code: int) -> None:
     assert b"hotlap" not in ours.stderr
     run = account_of(ours, ours.folder / "run")
     assert run.record.exit_code == code
-    assert run.trainer.step.steps == len(ours.log["steps"])
+    # One more where it struck after the optimizer's step and before the script's own line for it.
+    assert run.trainer.step.steps - len(ours.log["steps"]) in (0, 1)
