@@ -24,8 +24,12 @@ setup: $(VENV)/.dev ## make .venv with all that development needs
 demo: $(VENV)/.demo ## measure a training on real photographs and print the report
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/hotlap demo build/demo
 
+# What fails beside other tests gets one more chance, alone: on two cores that are full, a thread of
+# a test can wait for a second. Whatever had need of that is printed, and is worth a look.
 test: $(VENV)/.dev ## run all tests (PYTEST_ARGS='-k phases' for some)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) || { [ $$? -eq 1 ] \
+	  && echo "The tests that failed above are run again, one by one:" \
+	  && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -v; }
 
 lint: $(VENV)/.dev ## check style and format
 	$(BIN)/ruff check .

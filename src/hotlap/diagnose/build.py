@@ -88,7 +88,7 @@ def _locations(region: Region | None, first: Place | None) -> tuple[Location, ..
     if first is not None:
         add(first, None)
     if region is not None:
-        add(region.hot, region.hot_share)
+        add(region.line, region.line_share)
         whole = sum(one.ns for one in region.costs)
         for cost in region.costs[:3]:
             if cost.ns >= 0.1 * whole:

@@ -15,6 +15,10 @@ from hotlap.values.record import Place
 
 _MOST = 0.5
 _ENTRY = 0.8
+_CALLS = 0.1
+"""With less than this part of its inclusive cost as its own, a line does nothing but call."""
+_STANDS_OUT = 0.25
+"""A line with less than this part of a function's work does not stand for it: its call does."""
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,17 @@ class Region:
     """Costs of one kind, with the lines that stand for them.
 
     share: of the base. hot: the deepest line that holds at least half of it (else the deepest
-    that holds most). entry: the outermost line that leads here and to little else.
+    that holds most). line: where the work is done, for a reader: hot, or where that does nothing
+    but call, the costliest line of the function that holds most. entry: the outermost line that
+    leads here and to little else.
     """
 
     costs: tuple[Cost, ...]
     share: float
     hot: Place
     hot_share: float
+    line: Place
+    line_share: float
     entry: Place
 
     @property
@@ -59,11 +67,15 @@ def region_of(costs: Iterable[Cost], everything: Sequence[Cost]) -> Region | Non
         return None
     whole = sum(one.ns for one in chosen)
     hot, hot_share = _hot(chosen, whole)
+    own = _own(chosen, hot) / whole
+    busiest = _busiest(chosen, whole) if own < _CALLS * hot_share else None
     return Region(
         costs=tuple(chosen),
         share=min(1.0, sum(one.share for one in chosen)),
         hot=hot,
         hot_share=hot_share,
+        line=busiest or hot,
+        line_share=_own(chosen, busiest) / whole if busiest else hot_share,
         entry=_entry(chosen, everything, whole, hot),
     )
 
@@ -73,19 +85,19 @@ def select(costs: Sequence[Cost], wanted: Callable[[Cost], bool]) -> Region | No
     return region_of([one for one in costs if wanted(one)], costs)
 
 
-def busiest(region: Region) -> Place:
-    """Return the costliest line of the function that holds most of a region.
+def _own(costs: Sequence[Cost], line: Place) -> float:
+    return sum(one.ns for one in costs if one.place == line)
 
-    Where several lines of one function share the work, none holds half of it, and ``hot`` is the
-    call of that function. It stays ``hot`` where no function holds half.
-    """
+
+def _busiest(costs: Sequence[Cost], whole: float) -> Place | None:
     groups: dict[tuple[str, str], list[Cost]] = defaultdict(list)
-    for one in region.costs:
+    for one in costs:
         groups[one.place.file, _home(one)].append(one)
     most = max(groups.values(), key=lambda group: sum(one.ns for one in group))
-    if sum(one.ns for one in most) < _MOST * sum(one.ns for one in region.costs):
-        return region.hot
-    return max(most, key=lambda one: one.ns).place
+    if sum(one.ns for one in most) < _MOST * whole:
+        return None
+    line = max(most, key=lambda one: one.ns).place
+    return line if _own(costs, line) >= _STANDS_OUT * whole else None
 
 
 def _home(cost: Cost) -> str:

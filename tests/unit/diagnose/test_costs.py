@@ -6,7 +6,7 @@ import pytest
 
 from hotlap.diagnose import predict, wishes
 from hotlap.diagnose.costs import base_of, costs_of
-from hotlap.diagnose.regions import busiest, select
+from hotlap.diagnose.regions import select
 from hotlap.values.facts import WhatIf
 from hotlap.values.finding import Bounds
 from unit.diagnose.made import HEALTHY, HEALTHY_STEP, WALL_NS, entry, facts, loader, place, run
@@ -79,6 +79,7 @@ def test_a_cost_that_is_spread_out_is_named_by_the_line_that_leads_to_it() -> No
     region = select(costs_of(facts(run(HEALTHY_STEP), *lines)), lambda _: True)
     assert region is not None
     assert region.hot.line == 40
+    assert region.line == region.hot
 
 
 @pytest.mark.parametrize(("share", "low", "high"), [(0.5, 1.52, 2.02), (0.2, 1.15, 1.27)])
@@ -119,11 +120,11 @@ def test_the_busiest_line_is_of_the_function_that_holds_most() -> None:
     region = select(costs_of(shared), lambda one: one.phase == "start_up")
     assert region is not None
     assert region.hot.line == 59
-    assert busiest(region).line == 37
+    assert region.line.line == 37
     spread = facts(
         run(HEALTHY_STEP, phases={"start_up": 0.3}),
         *(entry("start_up", 40 + k, 0.1, f"part_{k}", callers=(place(9),)) for k in range(3)),
     )
     region = select(costs_of(spread), lambda one: one.phase == "start_up")
     assert region is not None
-    assert busiest(region) == region.hot
+    assert region.line == region.hot

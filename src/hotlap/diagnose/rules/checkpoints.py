@@ -43,7 +43,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     place = next((one.place for one in saves if one.place is not None), None)
     steps = steps_of(facts)
     each = f" ({count} times in {steps} steps)" if count and steps else ""
-    named = place or (region.hot if region else None)
+    named = place or (region.line if region else None)
     where = f" at {at(named)}" if named else ""
     quoted = f": {text_of(facts, region.top)}" if region else ""
     return finding(

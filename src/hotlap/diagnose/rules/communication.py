@@ -43,7 +43,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into collectives between the ranks "
                 f"(all_reduce, barrier: communication): {text_of(facts, region.top)} at "
-                f"{at(region.hot)}. Do it every n steps, or together with other values in one call."
+                f"{at(region.line)}. Do it every n steps, or together with other values in one "
+                "call."
             ),
             evidence=(Evidence("ranks", len(facts.run.trainers), "processes"),),
         ),

@@ -48,11 +48,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Claim(
             phase="logging",
             share=predict.recoverable(region.share, least=0.8),
-            first=region.hot,
+            first=region.line,
             remedy=Remedy("code", (), "how often the log is written"),
             say=(
                 f"{percent(region.share)} of the time goes into logging, {what}: "
-                f"{texts_of(facts, region.costs)} at {at(region.hot)}. To mend it, {advice}, "
+                f"{texts_of(facts, region.costs)} at {at(region.line)}. To mend it, {advice}, "
                 "instead "
                 "of "
                 f"at every step."

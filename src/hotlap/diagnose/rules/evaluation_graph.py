@@ -66,4 +66,4 @@ def _call_of_the_model(region: Region) -> Place:
     """Return the line that calls the model: the one outside its outermost ``forward``."""
     stack = (region.top.place, *region.top.callers)
     inside = [n for n, place in enumerate(stack) if place.function == "forward"]
-    return stack[inside[-1] + 1] if inside and inside[-1] + 1 < len(stack) else region.hot
+    return stack[inside[-1] + 1] if inside and inside[-1] + 1 < len(stack) else region.line

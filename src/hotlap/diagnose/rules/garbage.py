@@ -45,7 +45,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="other",
             share=predict.recoverable(share, least=0.75),
             first=first_setting(facts, ("gc_collect", "collect"))
-            or (region.hot if region else None),
+            or (region.line if region else None),
             remedy=Remedy("code", ("gc_control",), "when unreachable cycles are freed"),
             say=(
                 f"Python's garbage collector takes {percent(share)} of the time"

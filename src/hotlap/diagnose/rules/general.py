@@ -60,7 +60,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("code", (), "what the line is for"),
             specific=False,
             say=(
-                f"{percent(best.share)} of the time is spent at {at(best.hot)} in "
+                f"{percent(best.share)} of the time is spent at {at(best.line)} in "
                 f"{best.top.phase}, {_STATES[state_of(best)]}, {rhythm}: "
                 f"{texts_of(facts, best.costs)}{f', {kind.noun}' if kind else ''}. To mend it, "
                 f"{advice}."

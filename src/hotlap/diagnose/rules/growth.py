@@ -51,7 +51,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         # What grows is no part of the model: all of it can go, not only what it has grown by.
         most = max(share, region.share)
         recovered = Bounds(0.75 * most, min(0.99, 1.05 * most))
-    where = f": {texts_of(facts, region.costs)} at {at(region.hot)}" if region else ""
+    where = f": {texts_of(facts, region.costs)} at {at(region.line)}" if region else ""
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),

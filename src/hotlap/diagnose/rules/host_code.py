@@ -46,7 +46,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     advice = kind.advice if kind else "do it every n steps, on whole tensors, or once ahead"
     loop = in_loop(facts, top)
     slow_loop = (
-        f" in a Python loop at line {loop}" if loop is not None and region.hot.line != loop else ""
+        f" in a Python loop at line {loop}" if loop is not None and region.line.line != loop else ""
     )
     return finding(
         facts,
@@ -59,7 +59,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into the code between the passes of a "
                 "step: "
-                f"{texts_of(facts, region.costs)} at {at(region.hot)}, {what}{slow_loop}, while "
+                f"{texts_of(facts, region.costs)} at {at(region.line)}, {what}{slow_loop}, while "
                 "the model "
                 f"stands still. To mend it, {advice}."
             ),

@@ -66,7 +66,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 remedy=Remedy("code", (), "nothing, if the values stay the same"),
                 say=(
                     f"In the {top.phase} pass {percent(region.share)} of the time goes into "
-                    f"{texts_of(facts, region.costs)} at {at(region.hot)}{what}{again}: it is "
+                    f"{texts_of(facts, region.costs)} at {at(region.line)}{what}{again}: it is "
                     "repeated at "
                     "every "
                     f"step and is not the model's own arithmetic. To mend it, {advice}."

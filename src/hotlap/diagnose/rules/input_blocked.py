@@ -62,7 +62,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 f"The training waits for data for {percent(data.wait)} of its time, and that wait "
                 "is "
                 f"blocked, not computing: {what}, {texts_of(facts, region.costs)} at "
-                f"{at(region.hot)}, "
+                f"{at(region.line)}, "
                 f"with num_workers={data.workers}. To mend it, {advice}; blocked time also "
                 "overlaps "
                 f"when more loader workers wait at once."

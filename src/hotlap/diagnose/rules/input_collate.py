@@ -52,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"{percent(region.share)} of the time goes into collate, where samples become a "
                 "batch"
-                f"{what}: {texts_of(facts, region.costs)} at {at(region.hot)}. To mend it, "
+                f"{what}: {texts_of(facts, region.costs)} at {at(region.line)}. To mend it, "
                 f"{advice}, "
                 "or "
                 f"do the work in the data set, ahead of the training."

@@ -107,7 +107,7 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
                 f"The training waits for data for {percent(data.wait)} of its time, and "
                 f"{percent(region.share)} of it goes into {what}: {texts_of(facts, region.costs)} "
                 "at "
-                f"{at(region.hot)}, done for each sample {where}. "
+                f"{at(region.line)}, done for each sample {where}. "
                 f"To mend it, {advice}{more}."
             ),
             evidence=(

@@ -43,7 +43,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 f"{percent(region.share)} of the time goes into the sampler, which chooses the "
                 "order "
                 f"of samples in the training process: {texts_of(facts, region.costs)} at "
-                f"{at(region.hot)}. Compute it once, with array operations, not per epoch or index."
+                f"{at(region.line)}. Compute it once, with array operations, not per epoch or "
+                "index."
             ),
         ),
     )

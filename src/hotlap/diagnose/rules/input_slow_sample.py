@@ -57,8 +57,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             say=(
                 f"A few slow samples (outliers: up to {clock['max'] / clock['p50']:.0f} times the "
                 f"median) take {percent(excess)} of the time for preparing samples, and the queue "
-                f"waits for them: {text_of(facts, data.region.top)} at {at(data.region.hot)}. Look "
-                "at "
+                f"waits for them: {text_of(facts, data.region.top)} at {at(data.region.line)}. "
+                "Look at "
                 f"what is special about these samples, and treat it ahead of the training."
             ),
             evidence=tuple(

@@ -48,7 +48,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 remedy=Remedy("code", (), "when the work is done"),
                 say=(
                     f"{percent(region.share)} of the time passes {_NAMES[top.phase]} in "
-                    f"{texts_of(facts, region.costs)} at {at(region.hot)}, {what}. To mend it, "
+                    f"{texts_of(facts, region.costs)} at {at(region.line)}, {what}. To mend it, "
                     f"{advice}."
                 ),
             ),

@@ -148,7 +148,7 @@ def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
                 f"in each step, {operators.mean_ns / 1000:.0f} us each, and with their backward "
                 "passes "
                 f"that is {percent(share)} of the time: {text_of(facts, region.top)} at "
-                f"{at(region.hot)}. Vectorise it: one batched operator or a fused layer for the "
+                f"{at(region.line)}. Vectorise it: one batched operator or a fused layer for the "
                 "whole "
                 f"dimension, instead of one call per element."
             ),

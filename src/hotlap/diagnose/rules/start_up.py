@@ -19,7 +19,7 @@ from dataclasses import replace
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, base_of, costs_of
-from hotlap.diagnose.regions import busiest, select
+from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
@@ -44,7 +44,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if region is None or not worth(facts, region.share):
         return Clear("the script's own work before the first step is short")
     kind = region_kind(region.costs)
-    line = busiest(region)
+    line = region.line
     way = f", called at {at(region.hot)}" if line.function != region.hot.function else ""
     what = f", {kind.noun}" if kind else ""
     advice = kind.advice if kind else "keep the result on disk and load it, or do it lazily"
