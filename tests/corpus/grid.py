@@ -11,7 +11,6 @@ the first ten. A healthy script is one in which no variant is faster by a twenti
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -75,7 +74,6 @@ def run(text: str, steps: int) -> list[float]:
         done = subprocess.run(
             [sys.executable, "runner.py", str(steps)],
             cwd=place,
-            env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
             capture_output=True,
             text=True,
             check=False,

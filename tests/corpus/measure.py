@@ -5,10 +5,9 @@
 
 Each pair runs both scripts one after the other in one folder outside the checkout, the twin last
 in the first pair and in every second one after it; a run before them, which is not counted, makes
-the data set. Idle OpenMP threads
-sleep instead of spinning (OMP_WAIT_POLICY), in both, so that what else runs on the machine counts
-less. A result is kept under a hash of the scripts and the command, so that a changed script is
-measured anew and an interrupted measurement goes on where it stood.
+the data set. Nothing of the environment is changed: how OpenMP's idle threads wait, for one, moves
+the ratio of some pairs by a factor. A result is kept under a hash of the scripts and the command,
+so that a changed script is measured anew and an interrupted measurement goes on where it stood.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import argparse
 import fcntl
 import hashlib
 import json
-import os
 import re
 import resource
 import shlex
@@ -118,7 +116,6 @@ def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float, fl
     done = subprocess.run(
         [*program[words[0]], *words[1:]],
         cwd=place,
-        env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

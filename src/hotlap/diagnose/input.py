@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.diagnose.build import state_of
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.shares import run_share, step_share, training_loader
+from hotlap.diagnose.step_lines import framework_lines
 from hotlap.stats.knee import knee
 from hotlap.values.facts import Facts, Measured, WorkerPoint
 from hotlap.values.summary import LoaderSummary
 
+_BETWEEN_STEPS = ("epoch_edge", "evaluation", "other")
 _FASTER = 1.5
 """A loader that is so many times faster alone than in the training is not what bounds it."""
 
@@ -98,6 +101,24 @@ def _hidden(facts: Facts, workers: int) -> str | None:
         f"the loader alone delivers {facts.loader_per_s.value:,.0f} samples/s, the training takes "
         f"{rate:,.0f}: what it waits for is not the preparing of samples"
     )
+
+
+def remaking(facts: Facts, costs: Sequence[Cost]) -> list[Cost]:
+    """Return the costs of making the training's loader again, after the first step.
+
+    Empty where a framework makes it: all of the training is then below the line that calls it.
+    """
+    loader = training_loader(facts)
+    made = loader.place if loader is not None else None
+    if made is None or f"{made.file}:{made.line}" in framework_lines(costs):
+        return []
+    return [
+        one
+        for one in costs
+        if one.role == "trainer"
+        and one.phase in _BETWEEN_STEPS
+        and any((at.file, at.line) == (made.file, made.line) for at in (one.place, *one.callers))
+    ]
 
 
 def in_collate(cost: Cost) -> bool:

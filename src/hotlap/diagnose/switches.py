@@ -10,6 +10,8 @@ from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.record import Place
 
+RECOMPUTES = ("activation_checkpoint", "gradient_checkpointing")
+"""Settings that drop activations to compute them again."""
 GRADIENTS_OFF = ("no_grad", "inference_mode", "set_grad_enabled")
 _FRAMEWORKS = ("lightning", "transformers", "accelerate", "ignite", "fastai")
 _LEAST_GAIN = 0.05

@@ -6,8 +6,9 @@ from typing import Any
 
 from hotlap.diagnose.build import worth
 from hotlap.diagnose.input import best_point, epoch_edge_share, input_of
+from hotlap.diagnose.passes import recomputed
 from hotlap.diagnose.shares import is_cpu, phase_share, step_share
-from hotlap.diagnose.switches import first_setting, truthy
+from hotlap.diagnose.switches import RECOMPUTES, first_setting, truthy
 from hotlap.values.facts import Facts
 
 
@@ -27,6 +28,10 @@ def _switches(facts: Facts, wanted: list[tuple[float, str, Any]]) -> None:
     on = facts.defaults.get("anomaly")
     if on or first_setting(facts, ("detect_anomaly", "set_detect_anomaly"), truthy):
         wanted.append((2.0, "detect_anomaly", False))
+    again = recomputed(facts)
+    forward = step_share(facts, "forward") or 0.0
+    if first_setting(facts, RECOMPUTES, truthy) is not None or worth(facts, forward * (again or 0)):
+        wanted.append((forward, "activation_checkpointing", False))
 
 
 def _input(facts: Facts, wanted: list[tuple[float, str, Any]]) -> None:

@@ -147,9 +147,22 @@ KINDS: Final[tuple[Kind, ...]] = (
         "index them once",
     ),
     _kind(
-        "list to tensor",
+        "decompositions",
+        r"\b(eigh?|eigvalsh?|svd|svdvals|qr|cholesky\w*|lstsq|pinv|inv|inverse|matrix_exp|"
+        r"matrix_power|lu_factor|slogdet)\(|linalg\.(eig|svd|qr|cholesky|inv|pinv|lstsq|solve|det)",
+        "matrix decompositions (eigenvalues, SVD, inverses)",
+        "do it once or every n steps, or approximate it",
+    ),
+    _kind(
+        "memory map",
+        r"memmap|\bmmap\b",
+        "reading out of a memory-mapped array (mmap, page by page)",
+        "read it into memory once, or store it in the order in which it is read (contiguous rows)",
+    ),
+    _kind(
+        "building arrays",
         r"torch\.(tensor|as_tensor|FloatTensor|LongTensor)\(|np\.(array|asarray)\(",
-        "building tensors from Python lists",
+        "building arrays and tensors: copies, or conversions of Python lists",
         "stack arrays or allocate once, and convert the whole",
     ),
     _kind(

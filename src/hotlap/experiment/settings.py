@@ -143,6 +143,20 @@ VARIABLES: Final = (
 """Beginnings of environment variables that bear on speed."""
 
 
+def _is_optimizer(name: str) -> bool:
+    return name.rpartition(".")[2] in OPTIMIZERS and ("optim" in name or "." not in name)
+
+
+def _arguments_of(name: str) -> list[tuple[tuple[str, ...], frozenset[str]]]:
+    """Return the positional parameters and the settings of what is called by a dotted name."""
+    last = name.rpartition(".")[2]
+    return [
+        known
+        for callee, known in ARGUMENTS.items()
+        if last == callee or (callee == "DataLoader" and last.endswith(callee))
+    ]
+
+
 def settings_in(sources: SourceFiles, file: str) -> Iterator[Setting]:
     """Yield what a file sets, in the order of its lines."""
     module = sources.module(file)
@@ -180,6 +194,8 @@ class _Finder:
             yield from self._call(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
             yield from self._assignment(node)
+        elif isinstance(node, ast.keyword):
+            yield from self._keyword(node)
         elif isinstance(node, ast.Attribute):
             yield from self._dtype(node)
         for decorator in getattr(node, "decorator_list", ()):
@@ -210,23 +226,27 @@ class _Finder:
                 known = None  # `frame.eval("a + b")` is another method of that name
         if known is not None:
             yield known[0], self._value_of(node, known[1])
-        if last in OPTIMIZERS and ("optim" in name or "." not in name):
+        if _is_optimizer(name):
             yield "optimizer", last
-            yield from self._keywords(node, _OF_OPTIMIZERS)
-        for callee, (positional, wanted) in ARGUMENTS.items():
-            if last == callee or (callee == "DataLoader" and last.endswith(callee)):
-                for given, parameter in zip(node.args, positional, strict=False):
-                    if parameter in wanted and not isinstance(given, ast.Starred):
-                        yield parameter, self._literal(given)
-                yield from self._keywords(node, wanted)
+        for positional, wanted in _arguments_of(name):
+            for given, parameter in zip(node.args, positional, strict=False):
+                if parameter in wanted and not isinstance(given, ast.Starred):
+                    yield parameter, self._literal(given)
         yield from self._dtype_by_name(node, last)
         if name in ("os.environ.setdefault", "os.putenv") and len(node.args) == 2:
             yield from self._variable(node.args[0], node.args[1])
 
-    def _keywords(self, node: ast.Call, wanted: frozenset[str]) -> Iterator[tuple[str, Any]]:
-        for one in node.keywords:
-            if one.arg in wanted:
-                yield one.arg, self._literal(one.value)
+    def _keyword(self, node: ast.keyword) -> Iterator[tuple[str, Any]]:
+        """Yield an argument given by name: a call may span many lines, and it stands on one."""
+        call = self._module.parents.get(node)
+        if not isinstance(call, ast.Call):
+            return
+        name = self._name(call.func)
+        wanted = [one for _, one in _arguments_of(name)]
+        if _is_optimizer(name):
+            wanted.append(_OF_OPTIMIZERS)
+        if any(node.arg in one for one in wanted):
+            yield str(node.arg), self._literal(node.value)
 
     def _value_of(self, node: ast.Call, argument: Argument | None) -> Any:
         """Return the argument that matters; True for a call that takes none."""

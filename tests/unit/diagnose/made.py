@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hotlap.values.facts import Facts, Measured, Setting, SourceLine
@@ -181,10 +182,18 @@ def line(
 
 
 def operator(
-    number: int, name: str, calls: float, ns: float, phase: str = "forward", dtype: str = "float"
+    number: int,
+    name: str,
+    calls: float,
+    ns: float,
+    phase: str = "forward",
+    dtype: str = "float",
+    forward: int | None = None,
 ) -> OperatorEntry:
-    """Return an operator below line ``number``, per step."""
-    return OperatorEntry(place(number), phase, name, calls, ns, 1, (dtype,))
+    """Return an operator below line ``number``, per step. forward: of a backward operator, the line
+    of the forward pass."""
+    entry = OperatorEntry(place(number), phase, name, calls, ns, 1, (dtype,))
+    return entry if forward is None else replace(entry, forward=place(forward))
 
 
 HEALTHY = (

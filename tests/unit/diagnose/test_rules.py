@@ -52,6 +52,20 @@ def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
 SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
 HEAVY = tuple(range(10, 0, -1))
 
+PENALTY = facts(
+    run({"forward": 0.08, "backward": 0.6, "optimizer": 0.05}),
+    entry("forward", 30, 0.07, "forward", leaf="torch.nn.modules.linear.Linear.forward"),
+    entry("other", 40, 0.2, "penalty", expression="c @ c.t()", callers=(place(11),)),
+    entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),
+    entry("optimizer", 13, 0.05, leaf="torch.optim.adam.Adam.step"),
+    operators=(
+        operator(40, "aten::mm", 1, 9e6, phase="other"),
+        operator(12, "aten::mm", 2, 9e6, phase="backward", forward=40),
+        operator(12, "aten::mm", 2, 1e6, phase="backward", forward=30),
+    ),
+)
+"""A penalty beside the model, with nine tenths of the backward pass."""
+
 FIRES: dict[str, Facts] = {
     "HL101": waiting(getitem()),
     "HL102": waiting(getitem("blocked", "time.sleep(0.01)")),
@@ -154,6 +168,41 @@ FIRES: dict[str, Facts] = {
         run({"optimizer": 0.6, "forward": 0.1, "backward": 0.2}),
         entry("optimizer", 13, 0.6, leaf="torch.optim.adam.Adam.step"),
         defaults={"trainable_elements": 1000, "unheld_elements": 0, "table_elements": 950},
+    ),
+    "HL114": facts(
+        run(WAITING, loaders=(loader(0),)),
+        getitem(text="np.array(self.table[i])"),
+        *MODEL,
+        defaults={"scattered_arrays": [["table", [2000, 12000], True]]},
+    ),
+    "HL115": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.3}, loaders=(loader(0, line=5),)),
+        entry("evaluation", 50, 0.25, "read", callers=(place(5, "main"), place(90, "main"))),
+        *HEALTHY,
+    ),
+    "HL317": facts(
+        run({"forward": 0.3, "backward": 0.6}),
+        entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),
+        operators=(
+            operator(30, "aten::addmm", 4, 4e6),
+            operator(12, "aten::addmm", 4, 4e6, phase="backward"),
+            operator(12, "aten::mm", 8, 8e6, phase="backward"),
+        ),
+        settings=(Setting("gradient_checkpointing", True, place(7)),),
+    ),
+    "HL318": PENALTY,
+    "HL319": facts(
+        run({"forward": 0.35, "backward": 0.6}),
+        entry(
+            "forward",
+            33,
+            0.3,
+            "forward",
+            leaf="torch.nn.utils.parametrizations._Orthogonal.forward",
+            callers=(place(11),),
+        ),
+        entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),
+        source={33: line(33, "state = self.turn(state)", (32,), "forward")},
     ),
     "HL316": retained(backwards=16.0),
     "HL401": facts(

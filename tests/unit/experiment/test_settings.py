@@ -158,6 +158,25 @@ def test_places_name_line_and_function(tmp_path: Path) -> None:
     ]
 
 
+def test_an_argument_stands_on_its_own_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        dedent("""\
+            from transformers import TrainingArguments
+            arguments = TrainingArguments(
+                output_dir="out",
+                gradient_checkpointing=True,
+                unknown=3,
+            )
+            print(gradient_checkpointing=False)
+            """)
+    )
+    settings = list(settings_in(SourceFiles(tmp_path), "train.py"))
+    assert [(one.name, one.value, one.place.line) for one in settings] == [
+        ("gradient_checkpointing", True, 4),
+        ("print", True, 7),
+    ]
+
+
 @pytest.mark.parametrize("text", ["def f(:\n", "\x00", "", "# nothing\n", "torch.set_num_threads("])
 def test_texts_that_set_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "train.py").write_text(text)

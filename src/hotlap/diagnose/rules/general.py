@@ -19,6 +19,7 @@ from hotlap.diagnose.compute import MODEL_PHASES, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, by_function, region_of
 from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.step_lines import framework_lines
 from hotlap.diagnose.work import kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -39,8 +40,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not costs:
         return Unknown("no stacks were sampled")
     best: Region | None = None
-    for phase in sorted({one.phase for one in costs}):
-        for group in by_function(one for one in costs if one.phase == phase and _odd(facts, one)):
+    trainers = framework_lines(costs)
+    odd = [one for one in costs if _odd(facts, one) and not _is_trained(one, trainers)]
+    for phase in sorted({one.phase for one in odd}):
+        for group in by_function(one for one in odd if one.phase == phase):
             region = region_of(group, costs)
             if region is not None and (best is None or region.share > best.share):
                 best = region
@@ -68,6 +71,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(Evidence("late against early", factor, "times"),),
         ),
     )
+
+
+def _is_trained(cost: Cost, trainers: frozenset[str]) -> bool:
+    return cost.phase in MODEL_PHASES and cost.key in trainers
 
 
 def _odd(facts: Facts, cost: Cost) -> bool:

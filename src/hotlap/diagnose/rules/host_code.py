@@ -20,7 +20,7 @@ from hotlap.diagnose.compute import in_loop, is_models_own
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, doing, percent, texts_of
-from hotlap.diagnose.step_lines import step_line, training_function
+from hotlap.diagnose.step_lines import is_from_header, step_line, training_function
 from hotlap.diagnose.work import kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -28,6 +28,7 @@ from hotlap.values.record import Place
 
 CODE = "HL402"
 NAME = "host-code"
+_BETWEEN = "the code between the passes of a step"
 _LOGS = ("printing", "fsync", "plotting")
 
 
@@ -44,6 +45,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     kind = region_kind(region.costs)
     what = kind.noun if kind else doing(top)
     advice = kind.advice if kind else "do it every n steps, on whole tensors, or once ahead"
+    feeds = is_from_header(facts, region.top, costs)
+    where = "the next batch, which the training waits for" if feeds else _BETWEEN
     loop = in_loop(facts, top)
     slow_loop = (
         f" in a Python loop at line {loop}" if loop is not None and region.line.line != loop else ""
@@ -53,12 +56,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Rule(CODE, NAME),
         region,
         Claim(
-            phase=top.phase,
+            phase="data_wait" if feeds else top.phase,
             share=predict.recoverable(region.share, least=0.75),
             remedy=Remedy("code", (), "when the work is done"),
             say=(
-                f"{percent(region.share)} of the time goes into the code between the passes of a "
-                "step: "
+                f"{percent(region.share)} of the time goes into {where}: "
                 f"{texts_of(facts, region.costs)} at {at(region.line)}, {what}{slow_loop}, while "
                 "the model "
                 f"stands still. To mend it, {advice}."

@@ -23,6 +23,7 @@ from hotlap.diagnose.operators import operators_at
 from hotlap.diagnose.regions import by_function, region_of
 from hotlap.diagnose.say import at, doing, percent, texts_of
 from hotlap.diagnose.shares import is_cpu
+from hotlap.diagnose.step_lines import framework_lines
 from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -36,10 +37,14 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     costs = costs_of(facts)
     if not costs:
         return Unknown("no stacks were sampled")
+    trainers = framework_lines(costs)
     strange = [
         one
         for one in costs
-        if one.phase in MODEL_PHASES and one.role == "trainer" and not is_models_own(facts, one)
+        if one.phase in MODEL_PHASES
+        and one.role == "trainer"
+        and one.key not in trainers
+        and not is_models_own(facts, one)
     ]
     for group in by_function(strange):
         region = region_of(group, costs)

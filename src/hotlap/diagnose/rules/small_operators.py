@@ -23,11 +23,13 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.compute import LONGEST_BACKWARD
 from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.loops import loop_around
 from hotlap.diagnose.operators import all_operators, operators_at
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import step_share
-from hotlap.diagnose.step_lines import below_step, step_line, training_function
+from hotlap.diagnose.step_lines import training_function
+from hotlap.diagnose.weights import weights_again
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -44,8 +46,6 @@ of a model goes round fewer times, and nothing about it can be vectorised."""
 _FUSED = re.compile(r"lstm|gru|rnn|scaled_dot_product|transformer_encoder")
 """What the remedy would put in the loop's place: the small operators are its own parts."""
 _PHASES = ("forward", "other")
-_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
-"""Functions of their own before Python 3.12."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -56,6 +56,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not all_operators(facts):
         return Unknown("operators were not profiled")
     heaviest = sorted(loops.items(), key=lambda one: -sum(cost.share for cost in one[1]))
+    if weights_again(facts) is not None:
+        return Clear("the loop computes parametrized weights again and again, see HL319")
     for loop, costs in heaviest:
         found = _judged(facts, loop, costs)
         if found is not None:
@@ -70,39 +72,10 @@ def _loops(facts: Facts) -> dict[Place, list[Cost]]:
     groups: dict[Place, list[Cost]] = defaultdict(list)
     for cost in costs:
         if cost.phase in _PHASES and cost.role == "trainer":
-            key = _loop_around(facts, cost, training)
+            key = loop_around(facts, cost, training)
             if key is not None:
                 groups[key].append(cost)
     return groups
-
-
-def _loop_around(facts: Facts, cost: Cost, training: tuple[str, str] | None) -> Place | None:
-    """Return the innermost loop around a cost, other than the training loop itself.
-
-    In the training loop's own function only loops within loops count: a step is one turn of an
-    outer one.
-    """
-    for place in below_step(cost, training):
-        if place.function in _COMPREHENSIONS:
-            return place
-        line = facts.source.get(f"{place.file}:{place.line}")
-        if line is not None and line.loops:
-            return Place(place.file, line.loops[-1], place.function)
-    place = step_line(cost, training)
-    line = facts.source.get(f"{place.file}:{place.line}")
-    step_loops = _step_loops(facts, training)
-    inner = [one for one in line.loops if one not in step_loops] if line is not None else []
-    return Place(place.file, inner[-1], place.function) if inner and step_loops else None
-
-
-def _step_loops(facts: Facts, training: tuple[str, str] | None) -> tuple[int, ...]:
-    """Return the loops around the optimizer's step: epochs and steps."""
-    for cost in costs_of(facts):
-        if cost.phase == "optimizer" and (cost.place.file, cost.place.function) == training:
-            line = facts.source.get(cost.key)
-            if line is not None:
-                return line.loops
-    return ()
 
 
 def _turns(facts: Facts, costs: list[Cost]) -> float:
@@ -130,7 +103,8 @@ def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
     part = min(1.0, region.share / forward) if forward else 0.0
     # What a backward pass takes beyond that has a cause of its own.
     backward = min(backward, LONGEST_BACKWARD * forward)
-    share = region.share + (part * backward if region.top.phase == "forward" else 0.0)
+    behind = part * backward if region.top.phase == "forward" else 0.0
+    share = min(0.99, region.share + behind)
     if not worth(facts, share):
         return None
     return finding(

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
-from hotlap.inject.conditions import contents, windows
+from hotlap.inject.conditions import windows
 from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
@@ -368,7 +368,7 @@ class Conditions:
         self._settings.write()
         if self._steps:
             roots = [root for one in self._recorder.timeline.roots.values() if (root := one())]
-            found = self._switches.facts(roots) | contents.padding(self.deliveries.rows)
+            found = self._switches.facts(roots) | self.deliveries.facts()
             self._recorder.recording.add(frames.encode_json("fact", {"switches": found}))
 
     def _fault(self, error: BaseException) -> None:

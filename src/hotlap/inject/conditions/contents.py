@@ -1,7 +1,7 @@
-"""What the model and its batches hold that decides how much of the work is needed.
+"""What model, batches and data set hold that decides how much of the work is needed.
 
 Looked at once, after a few steps: parameters that get gradients though no optimizer has them,
-embedding tables, and how much of padded batches is padding.
+embedding tables, how much of padded batches is padding, and arrays whose rows lie scattered.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from typing import Any, Final
 from hotlap.inject.conditions import batches
 
 _MOST: Final = 1 << 16
+_LARGE: Final = 1 << 20
+"""Bytes from which on the order of an array matters: smaller ones stay in the caches."""
+_DEEP: Final = 4
+"""Data sets around data sets that are looked through."""
 _NARROW: Final = 8
 """Rows shorter than this are no sequences."""
 
@@ -84,3 +88,40 @@ def _rows(tensor: Any) -> tuple[float, float, float] | None:
         if int((ids[:, -1] == filler).sum()) * 2 < rows:
             return None  # no filler: rows end in words of their own
         return float(width), float(lengths.max()), float(lengths.float().mean())
+
+
+def scattered_arrays(datasets: Iterable[Any]) -> dict[str, list[list[Any]]]:
+    """Return name, shape and whether it is a memory map of arrays whose rows are not contiguous.
+
+    A sample that is one row of such an array is gathered from places that lie far apart. datasets:
+    each looked through with the data sets that it wraps. Reads no data. Empty for none.
+    """
+    found = [row for one in datasets for row in _scattered(one, _DEEP)]
+    return {"scattered_arrays": found[:_NARROW]} if found else {}
+
+
+def _scattered(dataset: Any, deep: int) -> Iterable[list[Any]]:
+    held = getattr(dataset, "__dict__", None)
+    if not isinstance(held, dict):
+        return
+    for name, value in list(held.items()):
+        if name == "dataset" and deep:
+            yield from _scattered(value, deep - 1)
+        elif _is_large(value) and not _is_contiguous(value[0]):
+            mapped = type(value).__name__ == "memmap"
+            yield [name, [int(length) for length in value.shape], mapped]
+
+
+def _is_large(value: Any) -> bool:
+    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
+    if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided:
+            return False
+    elif numpy is None or not isinstance(value, numpy.ndarray):
+        return False
+    return len(value.shape) >= 2 and value.shape[0] > 1 and int(value.nbytes) >= _LARGE
+
+
+def _is_contiguous(row: Any) -> bool:
+    flags = getattr(row, "flags", None)
+    return bool(row.is_contiguous() if flags is None else flags.c_contiguous)

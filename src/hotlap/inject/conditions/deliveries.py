@@ -187,6 +187,13 @@ class Deliveries:
             size = batches.samples(batch, known.facts["batch_size"])
             self._early.append((known, iterator, size))
 
+    def facts(self) -> dict[str, Any]:
+        """Return what is known by now of what is delivered, by the names of
+        ``values.facts.Facts.defaults``."""
+        loaders = (one.loader() for one in self.sources.values() if one.loader is not None)
+        datasets = [getattr(one, "dataset", None) for one in loaders]
+        return {**contents.padding(self.rows), **contents.scattered_arrays(datasets)}
+
     def first_step_ended(self) -> None:
         """Count the batches of the loaders that turned out to train."""
         for known, iterator, size in self._early:

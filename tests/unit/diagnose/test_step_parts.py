@@ -1,0 +1,181 @@
+"""Which part of a step a cost belongs to: the loop, the model, its backward pass, the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hotlap.diagnose import judge
+from hotlap.diagnose.catalogue import rule
+from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.passes import backward_of, recomputed
+from hotlap.diagnose.step_lines import framework_lines, training_function
+from hotlap.diagnose.wishes import wishes
+from hotlap.values.facts import Facts, Setting
+from hotlap.values.finding import Clear, Finding
+from unit.diagnose.made import (
+    HEALTHY_STEP,
+    entry,
+    facts,
+    line,
+    loader,
+    operator,
+    place,
+    run,
+)
+
+LINEAR = "torch.nn.modules.linear.Linear.forward"
+ENGINE = "torch.autograd.graph._engine_run_backward"
+OWN_OPTIMIZER = (
+    entry("forward", 30, 0.04, "forward", leaf=LINEAR, callers=(place(11),)),
+    entry("backward", 12, 0.05, leaf=ENGINE),
+    entry("optimizer", 50, 0.6, "root", expression="torch.linalg.eigh(s)", callers=(place(13),)),
+    entry("optimizer", 60, 0.1, "step", callers=(place(13),)),
+)
+
+
+def found(code: str, given: Facts) -> Any:
+    module = rule(code)
+    assert module is not None
+    return module.check(given)
+
+
+def test_the_training_loop_is_not_the_scripts_own_optimizer() -> None:
+    given = facts(run({"forward": 0.05, "backward": 0.05, "optimizer": 0.8}), *OWN_OPTIMIZER)
+    assert training_function(costs_of(given)) == ("train.py", "train")
+
+
+def test_an_optimizer_of_the_scripts_own_that_outweighs_the_model_is_named() -> None:
+    given = facts(run({"forward": 0.05, "backward": 0.05, "optimizer": 0.8}), *OWN_OPTIMIZER)
+    answer = found("HL318", given)
+    assert isinstance(answer, Finding)
+    assert (answer.phase, answer.locations[0].line) == ("optimizer", 50)
+    assert "eigenvalues" in answer.say
+
+
+def test_an_optimizer_of_torchs_is_left_to_other_rules() -> None:
+    given = facts(
+        run({"forward": 0.05, "backward": 0.05, "optimizer": 0.8}),
+        *OWN_OPTIMIZER[:2],
+        entry("optimizer", 13, 0.8, leaf="torch.optim.adam.Adam.step"),
+    )
+    assert isinstance(found("HL318", given), Clear)
+
+
+def penalty(own: float, forward: float) -> Facts:
+    """Return facts of a step with a penalty in line 40 that costs ``own`` of the run."""
+    return facts(
+        run({"forward": forward, "backward": 0.5}),
+        entry("forward", 30, forward, "forward", leaf=LINEAR),
+        entry("other", 40, own, "penalty", expression="c @ c.t()", callers=(place(11),)),
+        entry("backward", 12, 0.5, leaf=ENGINE),
+        operators=(
+            operator(40, "aten::mm", 1, 9e6, phase="other"),
+            operator(12, "aten::mm", 2, 4e6, phase="backward", forward=40),
+            operator(12, "aten::mm", 2, 1e6, phase="backward", forward=30),
+        ),
+    )
+
+
+def test_the_backward_pass_is_divided_among_the_lines_of_the_forward_pass() -> None:
+    shares = backward_of(penalty(0.2, 0.1))
+    assert shares == {
+        "train.py:40": pytest.approx(0.4),
+        "train.py:30": pytest.approx(0.1),
+    }
+
+
+def test_a_penalty_counts_with_its_backward_pass() -> None:
+    answer = found("HL318", penalty(0.2, 0.1))
+    assert isinstance(answer, Finding)
+    assert answer.recoverable_share.high == pytest.approx(0.6)
+    assert answer.locations[0].line == 40
+
+
+def test_a_loss_that_costs_less_than_the_model_is_none() -> None:
+    assert isinstance(found("HL318", penalty(0.05, 0.4)), Clear)
+
+
+def test_a_script_without_a_module_has_no_model_to_compare_with() -> None:
+    assert isinstance(found("HL318", penalty(0.4, 0.0)), Clear)
+
+
+def again(calls: float, ns: float) -> Facts:
+    """Return facts of a backward pass with so many forward operators in it."""
+    return facts(
+        run({"forward": 0.3, "backward": 0.6}),
+        entry("backward", 12, 0.6, leaf=ENGINE),
+        operators=(
+            operator(30, "aten::addmm", 4, 4e6),
+            operator(30, "aten::tanh", 4, 4e6),
+            operator(12, "aten::mm", 8, 9e6, phase="backward"),
+            *((operator(12, "aten::addmm", calls, ns, phase="backward"),) if calls else ()),
+        ),
+    )
+
+
+def test_what_is_computed_again_is_told_by_operators_that_only_go_forward() -> None:
+    assert recomputed(again(4, 4e6)) == pytest.approx(0.5)
+    assert recomputed(again(0, 0.0)) == 0.0
+    assert recomputed(facts(run(HEALTHY_STEP))) is None
+
+
+def test_keeping_activations_is_tried_where_something_is_computed_again() -> None:
+    assert ("activation_checkpointing", False) in wishes(again(4, 4e6))
+    assert ("activation_checkpointing", False) not in wishes(again(0, 0.0))
+    asked = facts(
+        run({"forward": 0.3}),
+        settings=(Setting("activation_checkpoint", True, place(7)),),
+    )
+    assert ("activation_checkpointing", False) in wishes(asked)
+
+
+FRAMEWORK = (
+    entry("forward", 85, 0.35, "main", leaf="transformers.activations.NewGELUActivation.forward"),
+    entry("backward", 85, 0.5, "main", leaf=ENGINE),
+    entry("optimizer", 85, 0.05, "main", leaf="torch.optim.adam.Adam.step"),
+)
+
+
+def test_a_frameworks_forward_pass_is_not_laid_upon_the_line_that_calls_it() -> None:
+    given = facts(
+        run({"forward": 0.38, "backward": 0.52, "optimizer": 0.06}, loaders=(loader(0, line=85),)),
+        *FRAMEWORK,
+        operators=(
+            operator(85, "aten::mul", 40, 9e6),
+            operator(85, "aten::addmm", 16, 2e6),
+        ),
+    )
+    assert framework_lines(costs_of(given)) == {"train.py:85"}
+    assert isinstance(found("HL309", given), Clear)
+    assert isinstance(found("HL115", given), Clear)
+    assert judge(given).findings == ()
+
+
+def own_input(header: int) -> Facts:
+    """Return facts of a generator that sleeps, called from line ``header`` of the loop."""
+    return facts(
+        run({"forward": 0.2, "backward": 0.2}),
+        entry("forward", 30, 0.2, "forward", leaf=LINEAR, callers=(place(11),)),
+        entry("backward", 12, 0.2, leaf=ENGINE),
+        entry("optimizer", 13, 0.05, leaf="torch.optim.adam.Adam.step"),
+        entry("other", 66, 0.5, "__iter__", expression="time.sleep(t)", callers=(place(header),)),
+        source={12: line(12, "loss.backward()", (9, 10))},
+    )
+
+
+def test_an_iterator_of_the_scripts_own_is_its_input() -> None:
+    assert found("HL402", own_input(10)).phase == "data_wait"
+    assert "next batch" in found("HL402", own_input(10)).say
+    assert found("HL402", own_input(14)).phase == "other"
+
+
+def test_making_the_loader_again_is_no_evaluation() -> None:
+    given = facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.5}, loaders=(loader(0, line=5),)),
+        entry("evaluation", 50, 0.4, "read", callers=(place(5, "main"),)),
+        entry("evaluation", 70, 0.1, "evaluate", callers=(place(9),)),
+    )
+    assert isinstance(found("HL702", given), Clear)
+    assert found("HL115", given).recoverable_share.high == pytest.approx(0.4)
