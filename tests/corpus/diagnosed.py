@@ -85,12 +85,17 @@ def is_current(folder: Path, path: Path) -> bool:
 
 
 def diagnose(folder: Path, path: Path) -> None:
-    """Diagnose one case in a copy of its folder; keep the JSON and the facts."""
-    words = shlex.split(measure.label(folder)["command"])
+    """Diagnose one case in a copy of its folder; keep the JSON and the facts.
+
+    A run before it makes the data set, as for the pairs that ``measure.py`` times.
+    """
+    told = measure.label(folder)
+    words = shlex.split(told["command"])
     with tempfile.TemporaryDirectory(prefix="corpus-") as place:
         here = Path(place) / "work"
         here.mkdir()
         shutil.copy(folder / "slow.py", here)
+        measure.run(told, "slow.py", str(here))
         environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         done = subprocess.run(
             [sys.executable, "-m", "hotlap", "diagnose", "--json", "out.json", "--", *words],

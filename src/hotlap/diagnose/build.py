@@ -34,7 +34,7 @@ class Claim:
     """What a rule says about a region.
 
     share: bounds of the recoverable share. first: the place to name first, if it is not the
-    region's hot line. specific: False for what no rule knows by name.
+    region's hot line. specific, reason: as in ``Finding``.
     """
 
     phase: str
@@ -45,6 +45,7 @@ class Claim:
     evidence: tuple[Evidence, ...] = ()
     status: str = "suspected"
     specific: bool = True
+    reason: bool = False
 
 
 def worth(facts: Facts, share: float | None) -> bool:
@@ -76,6 +77,7 @@ def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Fi
         say=claim.say,
         covers=region.keys if region is not None else frozenset(),
         specific=claim.specific,
+        reason=claim.reason,
     )
 
 

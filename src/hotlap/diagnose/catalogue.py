@@ -30,6 +30,7 @@ RULES: Final[tuple[str, ...]] = (
     "input_epoch_edge",
     "input_handover",
     "input_tiny_samples",
+    "small_cache",
     "input_scattered_rows",
     "input_rebuilt",
     "input_cpu_work",

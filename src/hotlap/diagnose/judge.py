@@ -84,10 +84,11 @@ def _weight(finding: Finding) -> tuple[float, float]:
 def _said_once(ranked: Sequence[Finding]) -> list[Finding]:
     """Drop findings about lines that another one, of its own evidence, explains already.
 
-    A specific one outranks the general one; of two specific ones the heavier stays.
+    One that knows the reason outranks one that knows the work, and a specific one the general; of
+    two alike the heavier stays.
     """
     kept: list[Finding] = []
-    for one in sorted(ranked, key=lambda finding: not finding.specific):
+    for one in sorted(ranked, key=lambda one: (not one.reason, not one.specific)):
         if not any(_same(one, other) for other in kept):
             kept.append(one)
     return sorted(kept, key=_weight, reverse=True)

@@ -89,6 +89,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         "do it once ahead of the training, or on smaller images",
     ),
     _kind(
+        "compression",
+        r"(?<!de)compress\(|savez_compressed|_ZipWriteFile|\b(lzma|bz2|gzip)\.open\([^)]*[\"'][wax]",
+        "compressing data (zip, gzip, lzma)",
+        "use the fastest level or none, or do it in the background",
+    ),
+    _kind(
         "decompression",
         r"\b(zlib|gzip|bz2|lzma|zipfile|tarfile|zstandard|blosc\w*|snappy)\b|decompress",
         "decompressing archives",

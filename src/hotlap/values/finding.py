@@ -71,6 +71,8 @@ class Finding:
     covers: frozenset[str] = frozenset()
     specific: bool = True
     """False for the general finding, which a specific one of its own evidence outranks."""
+    reason: bool = False
+    """True where it says why the lines run needlessly: it outranks what says what they do."""
 
     @property
     def severity(self) -> str:

@@ -180,6 +180,12 @@ FIRES: dict[str, Facts] = {
         entry("evaluation", 50, 0.25, "read", callers=(place(5, "main"), place(90, "main"))),
         *HEALTHY,
     ),
+    "HL116": facts(
+        run(WAITING, loaders=(loader(0),)),
+        entry("data_wait", 40, 0.5, "load", callers=(place(60, "Photos.__getitem__"),)),
+        *MODEL,
+        defaults={"function_caches": [["train.py", 38, "load", 90, 1200, 64, 64]]},
+    ),
     "HL317": facts(
         run({"forward": 0.3, "backward": 0.6}),
         entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),

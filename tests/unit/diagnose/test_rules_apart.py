@@ -9,7 +9,7 @@ import pytest
 from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import rule
 from hotlap.values.facts import Facts, Setting
-from hotlap.values.finding import Clear, Finding
+from hotlap.values.finding import Clear, Finding, Unknown
 from unit.diagnose.made import HEALTHY_STEP, entry, facts, line, operator, place, retained, run
 
 
@@ -101,3 +101,44 @@ def test_the_parts_of_a_fused_layer_are_no_small_operators() -> None:
         ),
     )
     assert isinstance(module.check(given), Clear)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        pytest.param([1200, 90, 64, 64], id="hit"),
+        pytest.param([0, 60, 64, 60], id="not full"),
+        pytest.param([0, 64, 64, 64], id="filled once"),
+    ],
+)
+def test_a_cache_that_serves_is_no_cause(counts: list[int]) -> None:
+    module = rule("HL116")
+    assert module is not None
+    given = facts(
+        run({"data_wait": 0.6}),
+        entry("data_wait", 40, 0.5, "load"),
+        defaults={"function_caches": [["train.py", 38, "load", *counts]]},
+    )
+    assert isinstance(module.check(given), Clear)
+
+
+def test_the_reason_outranks_what_the_lines_do() -> None:
+    given = facts(
+        run({"data_wait": 0.6}),
+        entry("data_wait", 40, 0.5, "load", expression="np.load(path)"),
+        defaults={"function_caches": [["train.py", 38, "load", 90, 1200, 64, 64]]},
+    )
+    assert [one.code for one in judge(given).findings] == ["HL116"]
+
+
+def test_steps_that_slow_down_in_all_lines_alike_tell_of_the_machine() -> None:
+    module = rule("HL601")
+    assert module is not None
+    given = facts(
+        run(HEALTHY_STEP),
+        entry("other", 22, 0.4, expression="sum(history)", over_time=(5,) * 10),
+        step_series=tuple(1_000_000 + 10_000 * i + (i % 7) * 20_000 for i in range(400)),
+    )
+    answer = module.check(given)
+    assert isinstance(answer, Unknown)
+    assert "no line more than the others" in answer.because

@@ -46,18 +46,23 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear("the growth of the step time costs little")
     costs = [one for one in costs_of(facts) if one.role == "trainer"]
     region = region_of(_with_neighbours(costs, _growing(costs)), costs_of(facts))
+    if region is None:
+        return Unknown(
+            f"steps became {found.growth:.1f} times slower, but no line more than the others: a "
+            "processor that slowed down, or other programs, would do the same"
+        )
     recovered = Bounds(0.75 * share, min(0.99, 1.15 * share))
-    if region is not None and not any(is_models_own(facts, one) for one in region.costs):
+    if not any(is_models_own(facts, one) for one in region.costs):
         # What grows is no part of the model: all of it can go, not only what it has grown by.
         most = max(share, region.share)
         recovered = Bounds(0.75 * most, min(0.99, 1.05 * most))
-    where = f": {texts_of(facts, region.costs)} at {at(region.line)}" if region else ""
+    where = f": {texts_of(facts, region.costs)} at {at(region.line)}"
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),
         region,
         Claim(
-            phase=region.top.phase if region else "other",
+            phase=region.top.phase,
             share=recovered,
             remedy=Remedy("code", (), "nothing, if what is kept is not used"),
             say=(

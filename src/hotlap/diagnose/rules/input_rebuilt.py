@@ -48,6 +48,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Claim(
             phase="epoch_edge",
             share=predict.recoverable(region.share, least=0.8),
+            reason=True,
             remedy=Remedy("code", (), "nothing, if the data stay the same"),
             say=(
                 f"{percent(region.share)} of the time passes between epochs in making the "

@@ -52,6 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 phase="data_wait",
                 share=predict.recoverable(min(region.share, data.wait), least=0.75),
                 first=region.line,
+                reason=True,
                 remedy=Remedy("code", (), "nothing: the same values in another order in memory"),
                 say=(
                     f"{percent(region.share)} of the time goes into reading rows of `{name}` at "

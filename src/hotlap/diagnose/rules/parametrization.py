@@ -42,6 +42,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="forward",
             share=Bounds(0.75 * again.share, again.most),
             first=region.line,
+            reason=True,
             remedy=Remedy("code", (), "nothing: the weight is the same at every turn"),
             say=(
                 f"{percent(again.share)} of the time, with the backward pass, goes into computing "

@@ -61,6 +61,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             share=share,
             status="proven" if tried is not None else "suspected",
             first=asked,
+            reason=True,
             remedy=Remedy(
                 "knob", ("activation_checkpointing",), "activations stay in memory meanwhile"
             ),

@@ -29,7 +29,6 @@ from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import step_share
 from hotlap.diagnose.step_lines import training_function
-from hotlap.diagnose.weights import weights_again
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -56,8 +55,6 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not all_operators(facts):
         return Unknown("operators were not profiled")
     heaviest = sorted(loops.items(), key=lambda one: -sum(cost.share for cost in one[1]))
-    if weights_again(facts) is not None:
-        return Clear("the loop computes parametrized weights again and again, see HL319")
     for loop, costs in heaviest:
         found = _judged(facts, loop, costs)
         if found is not None:

@@ -14,6 +14,7 @@ from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
 from hotlap.inject.conditions import windows
+from hotlap.inject.conditions.caches import function_caches
 from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
@@ -368,7 +369,12 @@ class Conditions:
         self._settings.write()
         if self._steps:
             roots = [root for one in self._recorder.timeline.roots.values() if (root := one())]
-            found = self._switches.facts(roots) | self.deliveries.facts()
+            places = self._recorder.places
+            found = {
+                **self._switches.facts(roots),
+                **self.deliveries.facts(),
+                **function_caches(places.is_users, places.shown),
+            }
             self._recorder.recording.add(frames.encode_json("fact", {"switches": found}))
 
     def _fault(self, error: BaseException) -> None:

@@ -1,0 +1,41 @@
+"""Caches of functions (``functools.lru_cache``) in the user's modules: how often they were hit."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+_MOST: Final = 16
+_WRAPPER: Final = type(functools.lru_cache(maxsize=1)(lambda: None))
+
+
+def function_caches(
+    is_users: Callable[[str], bool], shown: Callable[[str], str]
+) -> dict[str, list[list[Any]]]:
+    """Return file, line, name, hits, misses, most and present entries of each bounded cache.
+
+    Of functions and methods of modules of the user's, in this process. is_users, shown: of
+    ``probe.places.Places``. Empty for none. Cost: a look at each name of these modules.
+    """
+    found: dict[int, list[Any]] = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not is_users(file):
+            continue
+        for one in _caches_of(module):
+            info, code = one.cache_info(), getattr(one.__wrapped__, "__code__", None)
+            if info.maxsize is not None and code is not None:
+                place = [shown(code.co_filename), code.co_firstlineno, code.co_name]
+                found[id(one)] = [*place, info.hits, info.misses, info.maxsize, info.currsize]
+    return {"function_caches": list(found.values())[:_MOST]} if found else {}
+
+
+def _caches_of(module: Any) -> Iterator[Any]:
+    for value in list(vars(module).values()):
+        if isinstance(value, _WRAPPER):
+            yield value
+        elif isinstance(value, type) and value.__module__ == module.__name__:
+            held = (getattr(one, "__func__", one) for one in list(vars(value).values()))
+            yield from (one for one in held if isinstance(one, _WRAPPER))
