@@ -90,7 +90,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
     _kind(
         "compression",
-        r"(?<!de)compress\(|savez_compressed|_ZipWriteFile|\b(lzma|bz2|gzip)\.open\([^)]*[\"'][wax]",
+        r"(?<!de)compress\(|savez_compressed|_ZipWriteFile|"
+        r"\b(lzma|bz2|gzip)\.open\([^)]*[\"'][wax]",
         "compressing data (zip, gzip, lzma)",
         "use the fastest level or none, or do it in the background",
     ),
