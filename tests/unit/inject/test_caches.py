@@ -60,3 +60,11 @@ def test_each_bounded_cache_is_told_once_with_its_counts(module: ModuleType) -> 
 
 def test_modules_of_others_are_passed_over() -> None:
     assert found() == {}
+
+
+def test_a_script_that_has_ended_has_no_name_any_more(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del module.__file__
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    assert len(found()["function_caches"]) == 2

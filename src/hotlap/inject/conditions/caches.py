@@ -20,13 +20,14 @@ def function_caches(
     ``probe.places.Places``. Empty for none. Cost: a look at each name of these modules.
     """
     found: dict[int, list[Any]] = {}
-    for module in list(sys.modules.values()):
+    for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if not isinstance(file, str) or not is_users(file):
+        # Python takes the script's own name away as soon as its last line has run.
+        if name != "__main__" and not (isinstance(file, str) and is_users(file)):
             continue
         for one in _caches_of(module):
             info, code = one.cache_info(), getattr(one.__wrapped__, "__code__", None)
-            if info.maxsize is not None and code is not None:
+            if info.maxsize is not None and code is not None and is_users(code.co_filename):
                 place = [shown(code.co_filename), code.co_firstlineno, code.co_name]
                 found[id(one)] = [*place, info.hits, info.misses, info.maxsize, info.currsize]
     return {"function_caches": list(found.values())[:_MOST]} if found else {}

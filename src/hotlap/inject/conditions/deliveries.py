@@ -159,6 +159,7 @@ class Deliveries:
         self.keeping = False
         self.rows: list[tuple[float, float, float]] = []
         """Width, longest and mean row of padded batches; see ``contents.padded_rows``."""
+        self._arrays: dict[str, Any] = {}
 
     def of(self, known: Any) -> Source:
         """Return the source of a known loader, the same one each time."""
@@ -192,7 +193,9 @@ class Deliveries:
         ``values.facts.Facts.defaults``."""
         loaders = (one.loader() for one in self.sources.values() if one.loader is not None)
         datasets = [getattr(one, "dataset", None) for one in loaders]
-        return {**contents.padding(self.rows), **contents.scattered_arrays(datasets)}
+        # At the end of the process they are gone: what was seen before stays.
+        self._arrays = contents.scattered_arrays(datasets) or self._arrays
+        return {**contents.padding(self.rows), **self._arrays}
 
     def first_step_ended(self) -> None:
         """Count the batches of the loaders that turned out to train."""
