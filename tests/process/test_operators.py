@@ -154,9 +154,28 @@ for step in range(12):
 """
 
 
-def test_a_step_without_loader_is_the_optimizers_not_a_backward_pass() -> None:
+NEVER_CLEARED_BEFORE: Final = """
+import torch
+from torch import nn
+
+net = nn.Linear(8, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(12):
+    loss = 0
+    for part in range(8):
+        x = torch.ones(5, 8, requires_grad=True)
+        (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+        loss = loss + slope.square().sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("script", [ACCUMULATING, NEVER_CLEARED_BEFORE])
+def test_a_step_without_loader_is_the_optimizers_not_a_backward_pass(script: str) -> None:
     windows = (WindowPlan("warm_up", 2, 60.0), WindowPlan("operators", 4, 60.0))
-    done = run(ACCUMULATING, plan=TrialPlan(windows=windows))
+    done = run(script, plan=TrialPlan(windows=windows))
     assert done.code == 0
     calls = [one.calls for one in done.process.operators if one.name == "aten::linear"]
     assert calls == [8]

@@ -47,6 +47,8 @@ RULES: Final[tuple[str, ...]] = (
     "frozen_gradients",
     "retained_graph",
     "recomputation",
+    "backward_in_loop",
+    "passes_beside",
     "lopsided_step",
     "padding",
     "dense_tables",

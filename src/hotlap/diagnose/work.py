@@ -173,6 +173,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         "stack arrays or allocate once, and convert the whole",
     ),
     _kind(
+        "formatting tensors",
+        r"_tensor_str\.",
+        "turning tensors into text (formatting, f-strings, repr)",
+        "do it only where the text is shown, or every n steps",
+    ),
+    _kind(
         "moving values to Python",
         r"\.(item|tolist|numpy|cpu)\(",
         "reading tensors value by value into Python (.item(), .tolist(), .cpu())",
@@ -291,6 +297,7 @@ _BESIDE: Final = frozenset(
         "printing",
         "reading files",
         "moving values to Python",
+        "formatting tensors",
         "locks",
     )
 )

@@ -135,6 +135,7 @@ DTYPES: Final = {
     "half": "half",
 }
 """Attributes of torch and NumPy that name a type."""
+_SCOPES: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _DTYPES_IN: Final = ("torch", "numpy")
 VARIABLES: Final = (
     *("OMP_", "MKL_", "KMP_", "NCCL_", "GLOO_", "TORCH", "PYTORCH_", "CUBLAS_", "CUDNN_"),
@@ -214,6 +215,15 @@ class _Finder:
             around = self._module.parents.get(around)
         return "<module>"
 
+    def _is_handling(self, node: ast.AST) -> bool:
+        """Tell whether a node stands in an ``except`` clause of its function."""
+        around = self._module.parents.get(node)
+        while around is not None and not isinstance(around, _SCOPES):
+            if isinstance(around, ast.ExceptHandler):
+                return True
+            around = self._module.parents.get(around)
+        return False
+
     # -- calls -----------------------------------------------------------------------------------
 
     def _call(self, node: ast.Call) -> Iterator[tuple[str, Any]]:
@@ -226,6 +236,8 @@ class _Finder:
                 known = None  # `frame.eval("a + b")` is another method of that name
         if known is not None:
             yield known[0], self._value_of(node, known[1])
+            if known[0] == "sleep" and self._is_handling(node):
+                yield "sleep_after_error", self._value_of(node, known[1])
         if _is_optimizer(name):
             yield "optimizer", last
         for positional, wanted in _arguments_of(name):

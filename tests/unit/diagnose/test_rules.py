@@ -197,6 +197,21 @@ FIRES: dict[str, Facts] = {
         settings=(Setting("gradient_checkpointing", True, place(7)),),
     ),
     "HL318": PENALTY,
+    "HL320": facts(
+        run({"forward": 0.05, "backward": 0.85}),
+        entry("forward", 30, 0.04, "forward", callers=(place(11),)),
+        entry("backward", 43, 0.2, "slopes", callers=(place(11),)),
+        entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),
+        entry("optimizer", 13, 0.03, leaf="torch.optim.adam.Adam.step"),
+        source={43: line(43, "grad(u[k], x, create_graph=True)", (42,), "slopes")},
+        counts={"backwards_per_step": 51.0, "forwards_per_step": 4.0},
+    ),
+    "HL321": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY[2:],
+        entry("forward", 94, 0.15, "main", expression="update_bn(loader, average)"),
+        entry("forward", 30, 0.25, "forward", callers=(place(11),)),
+    ),
     "HL319": facts(
         run({"forward": 0.35, "backward": 0.6}),
         entry(

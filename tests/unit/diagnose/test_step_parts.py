@@ -179,3 +179,43 @@ def test_making_the_loader_again_is_no_evaluation() -> None:
     )
     assert isinstance(found("HL702", given), Clear)
     assert found("HL115", given).recoverable_share.high == pytest.approx(0.4)
+
+
+def test_accumulation_is_no_loop_of_backward_passes_over_one_forward_pass() -> None:
+    def given(forwards: float) -> Facts:
+        return facts(
+            run({"forward": 0.2, "backward": 0.6}),
+            entry("backward", 12, 0.6, leaf=ENGINE),
+            entry("optimizer", 15, 0.05, leaf="torch.optim.adam.Adam.step"),
+            source={
+                12: line(12, "loss.backward()", (8, 10)),
+                15: line(15, "optimizer.step()", (8,)),
+            },
+            counts={"backwards_per_step": 8.0, "forwards_per_step": forwards},
+        )
+
+    assert isinstance(found("HL320", given(8.0)), Clear)
+    assert isinstance(found("HL320", given(1.0)), Finding)
+
+
+def test_passes_are_beside_the_loop_only_where_the_loop_is_known() -> None:
+    split = facts(
+        run({"forward": 0.4, "backward": 0.4}),
+        entry("forward", 30, 0.3, "main", expression="model(x)"),
+        entry("backward", 12, 0.4, "step", leaf=ENGINE, callers=(place(31, "main"),)),
+        entry("optimizer", 13, 0.1, "step", callers=(place(31, "main"),)),
+    )
+    assert isinstance(found("HL321", split), Clear)
+
+
+def test_a_sleep_after_an_error_is_the_reason_of_a_wait() -> None:
+    def given(name: str) -> Facts:
+        return facts(
+            run({"data_wait": 0.6}, loaders=(loader(0),)),
+            entry("data_wait", 43, 0.5, "call", state="blocked", expression="time.sleep(pause)"),
+            settings=(Setting(name, "pause", place(43, "call")),),
+        )
+
+    assert found("HL102", given("sleep_after_error")).reason
+    assert "tried again" in found("HL102", given("sleep_after_error")).say
+    assert not found("HL102", given("sleep")).reason

@@ -158,6 +158,28 @@ def test_places_name_line_and_function(tmp_path: Path) -> None:
     ]
 
 
+def test_a_sleep_after_an_error_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        dedent("""\
+            import time
+            def call():
+                try:
+                    time.sleep(1)
+                except OSError:
+                    if again:
+                        time.sleep(2)
+                    return lambda: time.sleep(3)
+            """)
+    )
+    settings = list(settings_in(SourceFiles(tmp_path), "train.py"))
+    assert [(one.name, one.value) for one in settings] == [
+        ("sleep", 1),
+        ("sleep", 2),
+        ("sleep_after_error", 2),
+        ("sleep", 3),
+    ]
+
+
 def test_an_argument_stands_on_its_own_line(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         dedent("""\

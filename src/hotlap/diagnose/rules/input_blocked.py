@@ -18,7 +18,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, input_of
-from hotlap.diagnose.regions import region_of
+from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
@@ -49,6 +49,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     kind = region_kind(region.costs)
     what = kind.noun if kind else "waiting (storage, a lock, or a sleep)"
     advice = kind.advice if kind else "cache the data, or let more workers wait at the same time"
+    retries = _retries(facts, region)
+    if retries:
+        what = "sleeping before something that has failed is tried again (retry with back-off)"
+        advice = "find out what fails at each sample, and mend or skip it"
     disk = data.loader.disk_bytes if data.loader else None
     return finding(
         facts,
@@ -57,6 +61,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Claim(
             phase="data_wait",
             share=predict.recoverable(min(region.share, data.wait), least=0.75),
+            reason=retries,
             remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
             say=(
                 f"The training waits for data for {percent(data.wait)} of its time, and that wait "
@@ -72,6 +77,13 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 Evidence("read from storage", disk, "bytes"),
             ),
         ),
+    )
+
+
+def _retries(facts: Facts, region: Region) -> bool:
+    """Tell whether the line sleeps in an ``except`` clause."""
+    return any(
+        one.name == "sleep_after_error" and one.place == region.line for one in facts.settings
     )
 
 

@@ -37,9 +37,12 @@ class Switches:
 
     def is_within_a_step(self) -> bool:
         """Tell whether a backward pass without a loader is one of several before the first step of
-        an optimizer that is known by having cleared gradients. To be asked once a pass."""
+        an optimizer. It is known by having been made, or by having cleared gradients. To be asked
+        once a pass."""
         self._passes += 1
-        return self._cleared and not self._optimizers and self._passes <= _MOST_PASSES
+        if self._optimizers or self._passes > _MOST_PASSES:
+            return False
+        return self._cleared or _an_optimizer_was_made()
 
     def _has_cleared(self, _token: Any, _optimizer: Any) -> None:
         self._cleared = True
@@ -77,6 +80,20 @@ class Switches:
             "matmul_precision": torch.get_float32_matmul_precision(),
             **self._groups,
         }
+
+
+def _an_optimizer_was_made() -> bool:
+    """Tell whether an object of a class of optimizers was made: torch marks its ``step`` then."""
+    waiting, seen = [sys.modules["torch"].optim.Optimizer], set()
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if getattr(vars(one).get("step"), "hooked", None):
+            return True
+        waiting += one.__subclasses__()
+    return False
 
 
 def _name(dtype: Any) -> str:
