@@ -23,7 +23,7 @@ PHASES = set(
 CAUSE_FIELDS = "phase also file line lines cause_words cause source twin".split()
 TELLING = re.compile(
     r"slow|bottleneck|ineffic|wasteful|fixme|todo|unneces|needless|redundan|overhead|expensive"
-    r"|costly|flaw|mistake|bug|culprit|speed ?up|optimi[sz]ation|faster|\bleak\b|should be"
+    r"|costly|flaw|mistake|(?<!de)bug|culprit|speed ?up|optimi[sz]ation|faster|\bleak\b|should be"
     r"|on purpose|too (many|much|often|large|small|heavy)|hotlap"
 )
 EXACT_NAMES = {"slow.py"}
