@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hotlap.diagnose import predict
@@ -11,6 +12,7 @@ from hotlap.diagnose.say import location
 from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Evidence, Finding, Location, Remedy
+from hotlap.values.phase import STEP_PHASES
 from hotlap.values.record import Place
 
 LEAST_SHARE = 0.05
@@ -117,15 +119,49 @@ def state_of(region: Region) -> str:
     return max(known, key=lambda name: known[name]) if known else "unknown"
 
 
-def growing(costs: tuple[Cost, ...]) -> float | None:
-    """Return how much more of the time a region takes late than early; None with few samples."""
+def growing(costs: Sequence[Cost], everything: Sequence[Cost] = ()) -> float | None:
+    """Return how much more of the time a region takes late than early; None with few samples.
+
+    everything: all costs of the run; what lies before its steps is then left out. Without it, a
+    line of the step would seem to grow because nothing stepped during start-up.
+    """
+    ends = _ends(costs, everything)
+    return None if ends is None else ends[1] / max(ends[0], 0.5)
+
+
+def gained_share(costs: Sequence[Cost], everything: Sequence[Cost]) -> float:
+    """Return by how much (0-1) a region's share of the steps is higher late than early.
+
+    A step that gets g times as long by what grows in a region gives it up to 1 - 1/g more.
+    """
+    steps = [one for one in everything if one.phase in STEP_PHASES and one.role == "trainer"]
+    ends, wholes = _ends(costs, everything), _ends(steps, everything)
+    if ends is None or wholes is None:
+        return 0.0
+    early, late = (part / max(whole, 0.5) for part, whole in zip(ends, wholes, strict=True))
+    return late - early
+
+
+def _ends(costs: Sequence[Cost], everything: Sequence[Cost]) -> tuple[float, float] | None:
+    """Return samples per stretch of time in the first and the last third of the steps."""
+    summed = _over_time(costs)
+    steps = _over_time([one for one in everything if one.phase in STEP_PHASES])
+    begin = _first_step_bin(steps)
+    last = max((i for i, count in enumerate(steps or summed) if count), default=-1)
+    if sum(summed) < 40 or last < begin:
+        return None
+    summed = summed[begin : last + 1]
+    third = max(1, len(summed) // 3)
+    return sum(summed[:third]) / third, sum(summed[-third:]) / third
+
+
+def _over_time(costs: Sequence[Cost]) -> list[int]:
     rows = [one.over_time for one in costs if one.over_time]
     length = max((len(row) for row in rows), default=0)
-    summed = [sum(row[i] for row in rows if i < len(row)) for i in range(length)]
-    filled = [i for i, count in enumerate(summed) if count]
-    if not filled or sum(summed) < 40:
-        return None
-    summed = summed[: filled[-1] + 1]
-    third = max(1, len(summed) // 3)
-    early, late = sum(summed[:third]) / third, sum(summed[-third:]) / third
-    return late / max(early, 0.5)
+    return [sum(row[i] for row in rows if i < len(row)) for i in range(length)]
+
+
+def _first_step_bin(steps: Sequence[int]) -> int:
+    """Return the first of equal stretches of time that is mostly steps."""
+    enough = 0.5 * max(steps, default=0)
+    return next((i for i, count in enumerate(steps) if count >= enough), 0)

@@ -257,6 +257,7 @@ FIRES: dict[str, Facts] = {
     "HL601": facts(
         run(HEALTHY_STEP),
         entry("other", 22, 0.4, expression="sum(history)", over_time=HEAVY[::-1]),
+        entry("backward", 12, 0.4, over_time=HEAVY),
         step_series=tuple(1_000_000 + 10_000 * i + (i % 7) * 20_000 for i in range(400)),
     ),
     "HL602": facts(

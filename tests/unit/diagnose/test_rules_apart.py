@@ -136,7 +136,8 @@ def test_steps_that_slow_down_in_all_lines_alike_tell_of_the_machine() -> None:
     assert module is not None
     given = facts(
         run(HEALTHY_STEP),
-        entry("other", 22, 0.4, expression="sum(history)", over_time=(5,) * 10),
+        entry("other", 22, 0.3, expression="sum(history)", over_time=(0, 0, *(9, 11, 8, 12) * 3)),
+        entry("backward", 12, 0.4, over_time=(0, 0, *(19, 21, 22, 18) * 3)),
         step_series=tuple(1_000_000 + 10_000 * i + (i % 7) * 20_000 for i in range(400)),
     )
     answer = module.check(given)

@@ -50,7 +50,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if best is None or not worth(facts, best.share):
         return Clear("no place stands out beside the model's own arithmetic")
     kind = region_kind(best.costs)
-    factor = growing(best.costs)
+    factor = growing(best.costs, costs)
     rhythm = "growing as the run goes on" if factor is not None and factor > 1.5 else "throughout"
     advice = kind.advice if kind else "do it once, less often, or on whole tensors"
     return finding(
