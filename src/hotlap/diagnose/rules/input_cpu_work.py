@@ -13,7 +13,8 @@ epoch.
 
 **What to do.** Do the work once, ahead of the training; or make it cheaper; or spread it over
 workers where cores are free. The bounds say what the run gains when 70 to 100 % of the line's cost
-go away; they end where the model alone would be the limit.
+go away, and where images are decoded up to all that is done to a sample: a smaller image is also
+quicker to resize. They end where the model alone would be the limit.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import Input, best_point, input_of
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
-from hotlap.diagnose.work import region_kind
+from hotlap.diagnose.work import Kind, region_kind
 from hotlap.values.facts import Facts
-from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
+from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
 
 CODE = "HL101"
 NAME = "input-cpu-work"
@@ -82,6 +83,14 @@ def _concentrated(facts: Facts, region: Region) -> Region:
     return region_of(inside, costs_of(facts)) or region
 
 
+def _recoverable(data: Input, region: Region, kind: Kind | None) -> Bounds:
+    """Return bounds of what goes away; with smaller images also what is done to large ones."""
+    share = predict.recoverable(min(region.share, data.wait))
+    if kind is None or kind.name != "image decoding" or data.region is None:
+        return share
+    return Bounds(share.low, min(0.99, data.wait, data.region.share))
+
+
 def _found(facts: Facts, data: Input, region: Region) -> Finding:
     kind = region_kind(region.costs)
     what = kind.noun if kind else "computing in Python"
@@ -101,7 +110,7 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
         region,
         Claim(
             phase="data_wait",
-            share=predict.recoverable(min(region.share, data.wait)),
+            share=_recoverable(data, region, kind),
             remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
             say=(
                 f"The training waits for data for {percent(data.wait)} of its time, and "
