@@ -153,8 +153,10 @@ def compared(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
     row["any"] = any(matches(f, one) and near(f, one) for f in findings for one in causes)
     row["right"] = row["cause"] and row["line"]
     # What is predicted refers to the whole run where it was seen, else to its steps.
-    whole = said.get("run", {}).get("whole") or "steady_ratio" not in label
-    ratio = label.get("ratio" if whole else "steady_ratio", {}).get("median")
+    # Of two causes it is that of the one that the finding names.
+    named = next((one for one in causes if matches(first, one) and near(first, one)), label)
+    whole = said.get("run", {}).get("whole") or "steady_ratio" not in named
+    ratio = named.get("ratio" if whole else "steady_ratio", {}).get("median")
     bounds = first["predicted_speedup"] if first else None
     if ratio and bounds and bounds["low"] and bounds["high"]:
         row["ratio"], row["bounds"] = ratio, (bounds["low"], bounds["high"])
