@@ -210,6 +210,7 @@ FIRES: dict[str, Facts] = {
         run(HEALTHY_STEP),
         *HEALTHY[2:],
         entry("forward", 94, 0.15, "main", expression="update_bn(loader, average)"),
+        entry("data_wait", 94, 0.02, "main", expression="update_bn(loader, average)"),
         entry("forward", 30, 0.25, "forward", callers=(place(11),)),
     ),
     "HL319": facts(

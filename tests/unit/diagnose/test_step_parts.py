@@ -219,3 +219,16 @@ def test_a_sleep_after_an_error_is_the_reason_of_a_wait() -> None:
     assert found("HL102", given("sleep_after_error")).reason
     assert "tried again" in found("HL102", given("sleep_after_error")).say
     assert not found("HL102", given("sleep")).reason
+
+
+def test_an_agent_that_acts_between_its_updates_runs_its_model_for_a_reason() -> None:
+    acting = facts(
+        run({"forward": 0.5, "backward": 0.3}),
+        entry(
+            "forward", 30, 0.2, "act", expression="self.net(state)", callers=(place(90, "main"),)
+        ),
+        entry("forward", 31, 0.25, "update", callers=(place(91, "main"),)),
+        entry("backward", 12, 0.3, "update", leaf=ENGINE, callers=(place(91, "main"),)),
+        entry("optimizer", 13, 0.1, "update", callers=(place(91, "main"),)),
+    )
+    assert isinstance(found("HL321", acting), Clear)

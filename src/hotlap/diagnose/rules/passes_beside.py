@@ -5,7 +5,7 @@ batch norm statistics computed anew (`update_bn`), calibration, features or pred
 data set, each time round.
 
 **How it is measured.** Sampled stacks of forward passes that were not called from the function that
-holds the training loop.
+holds the training loop, where batches of a loader are taken for them.
 
 **When it is wrong.** Where these passes are the point, as in distillation ahead of each epoch.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
-from hotlap.diagnose.regions import region_of
+from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.step_lines import framework_lines, training_function
 from hotlap.values.facts import Facts
@@ -44,6 +44,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     region = region_of(beside, costs)
     if region is None or not worth(facts, region.share):
         return Clear("forward passes outside of the training loop take little time")
+    if not any(_draws(one, region, loop) for one in costs):
+        return Clear("the forward passes outside of the training loop take no batch of a loader")
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),
@@ -60,6 +62,17 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             ),
         ),
     )
+
+
+def _draws(cost: Cost, region: Region, loop: tuple[str, str]) -> bool:
+    """Tell whether batches are taken where these passes are: they go through a whole data set.
+
+    An agent that acts between its updates also runs its model there, and has to.
+    """
+    home = (region.line.file, region.line.function)
+    stack = (cost.place, *cost.callers)
+    taking = cost.phase == "data_wait" and not _is_below(cost, loop)
+    return taking and any((at.file, at.function) == home for at in stack)
 
 
 def _is_below(cost: Cost, loop: tuple[str, str]) -> bool:
