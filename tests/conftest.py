@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from house.groups import without_group
+
 # Under nohup, or in the background of a script, these are ignored, and so they would be by every
 # child that is to end by them.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
@@ -38,6 +40,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for item in session.items:
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
             raise pytest.UsageError("this pytest-xdist does not group tests: see pyproject.toml")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep failed tests by the names that they have without groups, for ``--last-failed``."""
+    cache = getattr(session.config, "cache", None)
+    if cache is None or hasattr(session.config, "workerinput"):
+        return
+    failed = cache.get("cache/lastfailed", {})
+    cache.set("cache/lastfailed", {without_group(name): True for name in failed})
 
 
 def _shares(item: pytest.Item) -> bool:
