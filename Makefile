@@ -41,7 +41,7 @@ types: $(VENV)/.dev ## check the types, strictly
 rules: $(VENV)/.dev ## write docs/rules from what the rules say of themselves
 	cd tests && ../$(BIN)/python -m house.rule_pages
 
-corpus: $(VENV)/.dev ## diagnose the scripts of tests/corpus and compare with their labels (an hour)
+corpus: $(VENV)/.dev ## diagnose the scripts of tests/corpus and compare with their labels (hours)
 	$(BIN)/python tests/corpus/diagnosed.py $(CORPUS_ARGS)
 
 bench: $(VENV)/.dev ## measure what hotlap itself costs (BENCH_ARGS=--quick for two minutes)
