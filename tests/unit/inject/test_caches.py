@@ -58,6 +58,25 @@ def test_each_bounded_cache_is_told_once_with_its_counts(module: ModuleType) -> 
     assert len(found()["function_caches"]) == 2
 
 
+class Late:
+    """Loads something large as soon as anybody looks at it."""
+
+    @property  # type: ignore[misc]  # as proxies do it
+    def __class__(self) -> type:
+        raise ImportError("loaded late")
+
+    def __getattr__(self, name: str) -> None:
+        raise ImportError(name)
+
+
+def test_nothing_that_loads_late_is_touched(
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vars(module)["late"] = Late()
+    monkeypatch.setitem(sys.modules, "late_module", Late())
+    assert len(found()["function_caches"]) == 2
+
+
 def test_modules_of_others_are_passed_over() -> None:
     assert found() == {}
 

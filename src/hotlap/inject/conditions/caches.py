@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, Final
 
 _MOST: Final = 16
@@ -21,7 +22,10 @@ def function_caches(
     """
     found: dict[int, list[Any]] = {}
     for name, module in list(sys.modules.items()):
-        file = getattr(module, "__file__", None)
+        if not issubclass(type(module), ModuleType):
+            continue
+        # Not by `getattr` and `isinstance`: modules and proxies that load late would load now.
+        file = vars(module).get("__file__")
         # Python takes the script's own name away as soon as its last line has run.
         if name != "__main__" and not (isinstance(file, str) and is_users(file)):
             continue
@@ -35,8 +39,12 @@ def function_caches(
 
 def _caches_of(module: Any) -> Iterator[Any]:
     for value in list(vars(module).values()):
-        if isinstance(value, _WRAPPER):
+        if type(value) is _WRAPPER:
             yield value
-        elif isinstance(value, type) and value.__module__ == module.__name__:
-            held = (getattr(one, "__func__", one) for one in list(vars(value).values()))
-            yield from (one for one in held if isinstance(one, _WRAPPER))
+        elif issubclass(type(value), type) and value.__module__ == module.__name__:
+            held = (_plain(one) for one in list(vars(value).values()))
+            yield from (one for one in held if type(one) is _WRAPPER)
+
+
+def _plain(value: Any) -> Any:
+    return value.__func__ if type(value) in (staticmethod, classmethod) else value
