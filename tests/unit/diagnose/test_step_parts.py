@@ -63,6 +63,22 @@ def test_an_optimizer_of_torchs_is_left_to_other_rules() -> None:
     assert isinstance(found("HL318", given), Clear)
 
 
+def test_a_function_that_calls_an_optimizer_of_torchs_is_none_of_the_scripts_own() -> None:
+    given = facts(
+        run({"forward": 0.05, "backward": 0.05, "optimizer": 0.8}),
+        *OWN_OPTIMIZER[:2],
+        entry(
+            "optimizer",
+            40,
+            0.8,
+            "apply",
+            leaf="torch.optim.adam.Adam.step",
+            callers=(place(13),),
+        ),
+    )
+    assert isinstance(found("HL318", given), Clear)
+
+
 def penalty(own: float, forward: float) -> Facts:
     """Return facts of a step with a penalty in line 40 that costs ``own`` of the run."""
     return facts(

@@ -70,8 +70,11 @@ def _optimizer(facts: Facts, costs: tuple[Cost, ...], passes: float) -> Finding 
 
 
 def _is_scripts(cost: Cost, loop: tuple[str, str] | None) -> bool:
-    inside = below_step(cost, loop)
-    return cost.role == "trainer" and bool(inside)
+    """Tell whether a line is of an optimizer in the script, and no call of one of torch's."""
+    torchs = sum(ns for leaf, ns in cost.leaves if leaf.startswith("torch.optim"))
+    whole = sum(ns for _, ns in cost.leaves)
+    below = loop is not None and bool(below_step(cost, loop))
+    return cost.role == "trainer" and below and torchs < 0.5 * whole
 
 
 def _loss(facts: Facts, costs: tuple[Cost, ...], forward: float, backward: float) -> Finding | None:
