@@ -63,6 +63,11 @@ class Cost:
         return f"{self.place.file}:{self.place.line}"
 
     @property
+    def stack(self) -> tuple[Place, ...]:
+        """Return the user's frames, from the line outwards."""
+        return (self.place, *self.callers)
+
+    @property
     def expression(self) -> str | None:
         """Return the source text that took most of it, if it is known."""
         return self.expressions[0][0] if self.expressions else None

@@ -117,7 +117,7 @@ def remaking(facts: Facts, costs: Sequence[Cost]) -> list[Cost]:
         for one in costs
         if one.role == "trainer"
         and one.phase in _BETWEEN_STEPS
-        and any((at.file, at.line) == (made.file, made.line) for at in (one.place, *one.callers))
+        and any((at.file, at.line) == (made.file, made.line) for at in one.stack)
     ]
 
 

@@ -103,7 +103,7 @@ def _busiest(costs: Sequence[Cost], whole: float) -> Place | None:
 def _home(cost: Cost) -> str:
     """Return the function that a line belongs to for a reader: a comprehension to the one around
     it."""
-    for place in _stack(cost):
+    for place in cost.stack:
         if place.function == "<module>" or not place.function.startswith("<"):
             return place.function
     return cost.place.function
@@ -117,15 +117,11 @@ def by_function(costs: Iterable[Cost]) -> list[list[Cost]]:
     return sorted(groups.values(), key=lambda group: -sum(one.ns for one in group))
 
 
-def _stack(cost: Cost) -> tuple[Place, ...]:
-    return (cost.place, *cost.callers)
-
-
 def _hot(costs: Sequence[Cost], whole: float) -> tuple[Place, float]:
     inclusive: dict[Place, float] = defaultdict(float)
     depth: dict[Place, int] = {}
     for one in costs:
-        stack = _stack(one)
+        stack = one.stack
         for index, place in enumerate(stack):
             inclusive[place] += one.ns
             depth[place] = max(depth.get(place, 0), len(stack) - index)
@@ -142,13 +138,13 @@ def _entry(costs: Sequence[Cost], everything: Sequence[Cost], whole: float, hot:
     elsewhere: dict[Place, float] = defaultdict(float)
     for one in everything:
         if id(one) not in mine:
-            for place in _stack(one):
+            for place in one.stack:
                 elsewhere[place] += one.ns
     inclusive: dict[Place, float] = defaultdict(float)
     for one in costs:
-        for place in _stack(one):
+        for place in one.stack:
             inclusive[place] += one.ns
-    for place in reversed(_stack(costs[0])):
+    for place in reversed(costs[0].stack):
         if inclusive[place] >= _ENTRY * whole and elsewhere[place] <= 0.25 * inclusive[place]:
             return place
     return hot

@@ -46,7 +46,7 @@ def _stacks(costs: Sequence[Cost], phase: str) -> list[tuple[tuple[tuple[str, st
     """Return the functions of each cost, innermost first and each once, with its time."""
     return [
         (
-            tuple(dict.fromkeys((at.file, at.function) for at in (one.place, *one.callers))),
+            tuple(dict.fromkeys((at.file, at.function) for at in one.stack)),
             one.ns,
         )
         for one in costs
@@ -69,7 +69,7 @@ def framework_lines(costs: Sequence[Cost]) -> frozenset[str]:
 
 def step_line(cost: Cost, function: tuple[str, str] | None) -> Place:
     """Return the line of the training loop that led to a cost; its own line if none did."""
-    for place in (cost.place, *cost.callers):
+    for place in cost.stack:
         if (place.file, place.function) == function:
             return place
     return cost.place
@@ -89,7 +89,7 @@ def is_from_header(facts: Facts, cost: Cost, costs: Sequence[Cost]) -> bool:
 def below_step(cost: Cost, function: tuple[str, str] | None) -> tuple[Place, ...]:
     """Return the user's frames below the training loop, from the inside out."""
     found: list[Place] = []
-    for place in (cost.place, *cost.callers):
+    for place in cost.stack:
         if (place.file, place.function) == function:
             return tuple(found)
         found.append(place)

@@ -70,10 +70,9 @@ def _draws(cost: Cost, region: Region, loop: tuple[str, str]) -> bool:
     An agent that acts between its updates also runs its model there, and has to.
     """
     home = (region.line.file, region.line.function)
-    stack = (cost.place, *cost.callers)
     taking = cost.phase == "data_wait" and not _is_below(cost, loop)
-    return taking and any((at.file, at.function) == home for at in stack)
+    return taking and any((at.file, at.function) == home for at in cost.stack)
 
 
 def _is_below(cost: Cost, loop: tuple[str, str]) -> bool:
-    return any((at.file, at.function) == loop for at in (cost.place, *cost.callers))
+    return any((at.file, at.function) == loop for at in cost.stack)

@@ -69,5 +69,5 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 def _inside(cost: Cost, cached: Place) -> bool:
     return any(
         (at.file, at.function.rpartition(".")[2]) == (cached.file, cached.function)
-        for at in (cost.place, *cost.callers)
+        for at in cost.stack
     )
