@@ -20,8 +20,9 @@ def log() -> None:
         signal.signal(getattr(signal, f"SIG{name}"), lambda n, _: say(signal.Signals(n).name))
     signal.signal(signal.SIGUSR2, lambda *_: os._exit(7))
     say(f"ready {os.getpid()}")
+    # No signal.pause(): what arrives just before it begins to wait would be said at the next only.
     while True:
-        signal.pause()
+        time.sleep(0.01)
 
 
 def tidy() -> None:
