@@ -15,6 +15,8 @@ from hotlap.values.facts import Facts, Measured, WorkerPoint
 from hotlap.values.summary import LoaderSummary
 
 _BETWEEN_STEPS = ("epoch_edge", "evaluation", "other")
+_WAITING = 0.2
+"""Share of a sample's time from which on it is said to wait."""
 _FASTER = 1.5
 """A loader that is so many times faster alone than in the training is not what bounds it."""
 
@@ -119,6 +121,20 @@ def remaking(facts: Facts, costs: Sequence[Cost]) -> list[Cost]:
         and one.phase in _BETWEEN_STEPS
         and any((at.file, at.line) == (made.file, made.line) for at in one.stack)
     ]
+
+
+def reads_from_storage(facts: Facts) -> bool | None:
+    """Tell whether samples wait for storage, by the same ones from storage and from memory.
+
+    None where that was not compared, or the samples hardly wait, or wait in both.
+    """
+    if not isinstance(facts.storage, Measured):
+        return None
+    seen = facts.storage.value
+    if seen.cold_blocked_ns < _WAITING * seen.cold_ns:
+        return None
+    rest = seen.warm_blocked_ns / seen.cold_blocked_ns
+    return True if rest <= 0.5 else False if rest >= 0.8 else None
 
 
 def in_collate(cost: Cost) -> bool:

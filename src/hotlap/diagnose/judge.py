@@ -8,6 +8,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.build import least_share
 from hotlap.diagnose.catalogue import all_rules
 from hotlap.diagnose.costs import base_of
+from hotlap.diagnose.epochs import with_epoch_ends
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import busy_words, is_cpu, phase_share, trainer_of
 from hotlap.values.facts import Facts, Measured
@@ -21,6 +22,7 @@ _MOST = 6
 
 def judge(facts: Facts) -> Diagnosis:
     """Return the diagnosis of ``facts``. Pure; a rule that fails is one `unknown`."""
+    facts = with_epoch_ends(facts)
     found: list[Finding] = []
     unknown: list[tuple[str, str]] = []
     for rule in all_rules():

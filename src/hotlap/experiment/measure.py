@@ -3,7 +3,8 @@
 1. ``watch``: the command as it stands, sampled; a short one to its own end.
 2. ``ceilings``: baseline, replayed batches, baseline again, the loader alone, other workers.
 3. ``operators``: a few steps under torch's profiler, where the model takes the time.
-4. What-ifs: single changes that would settle a suspicion, with references between them.
+4. ``epoch end``: what comes after an epoch that is longer than what was watched.
+5. What-ifs: single changes that would settle a suspicion, with references between them.
 
 Whatever fails becomes words in ``Facts.not_measured``; Ctrl-C ends the schedule, and what is
 known by then is returned.
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 from hotlap.errors import HotlapError, NotMeasurable
 from hotlap.experiment import plans, stored
+from hotlap.experiment.epoch_end import with_epoch_end
 from hotlap.experiment.noise import with_noise
 from hotlap.experiment.parts import with_ceilings, with_operators, without_ceilings
 from hotlap.experiment.source import with_source
@@ -36,6 +38,7 @@ FACTS_FILE: Final = "facts.json"
 DEFAULT_WINDOWS_S: Final = 60.0
 DEFAULT_STARTS: Final = 3
 _WATCH_SHARE: Final = 0.4
+_END_SHARE: Final = 0.2
 _LONGEST_START_S: Final = 1800.0
 _LOOK_S: Final = 2.0
 _MOST_CHANGES: Final = 4
@@ -99,7 +102,7 @@ class _Schedule:
     def run(self) -> Facts:
         try:
             has_steps = self._watch()
-            for part in (self._ceilings, self._operators, self._changes):
+            for part in (self._ceilings, self._operators, self._epoch_end, self._changes):
                 if has_steps and not self.is_interrupted:
                     part()
         except KeyboardInterrupt:
@@ -177,6 +180,21 @@ class _Schedule:
         self.facts = with_noise(with_ceilings(facts, trial), results(trial))
         if isinstance(given, str):
             self.facts = replace(self._known(), compute_per_s=Missing(given))
+        self._keep()
+
+    def _epoch_end(self) -> None:
+        """See what an epoch's end brings, where the watched trial did not come to one."""
+        facts = self._known()
+        steps = plans.unseen_epoch(facts, self.process)
+        if steps is None:
+            return
+        seconds = min(_END_SHARE * self.ask.windows_s, self._left_s() - 1.2 * self.start_s)
+        trial: Trial | str = _SPENT
+        if seconds > 1.0:
+            trial = self._try("epoch end", plans.epoch_end_plan(seconds), "the end of an epoch")
+        self.facts = with_epoch_end(facts, steps, trial)
+        if isinstance(self.facts.epoch_end, Missing):
+            self._miss("epoch_end", self.facts.epoch_end.because)
         self._keep()
 
     def _operators(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hotlap.experiment.ceilings import ceilings, curve
+from hotlap.experiment.cold_and_warm import cross_checked, storage
 from hotlap.experiment.plans import cores_of_rank, training_loader
 from hotlap.experiment.trials import Trial
 from hotlap.experiment.watched import trainer
@@ -22,13 +23,15 @@ def with_ceilings(facts: Facts, trial: Trial) -> Facts:
         return without_ceilings(facts, _NO_LOADER if process is not None else trial.why_not())
     measured = process.windows_measured
     found = ceilings(measured, loader.workers, float(cores_of_rank(facts)), process.fetches)
+    compared = storage(measured)
     return replace(
         facts,
         compute_per_s=found.compute_per_s,
         loader_per_s=found.loader_per_s,
         prep_per_s=found.prep_per_s,
-        fetch_per_s=found.fetch_per_s,
+        fetch_per_s=cross_checked(found.fetch_per_s, compared),
         curve=curve(measured),
+        storage=compared,
     )
 
 
@@ -41,6 +44,7 @@ def without_ceilings(facts: Facts, because: str) -> Facts:
         loader_per_s=missing,
         prep_per_s=missing,
         fetch_per_s=missing,
+        storage=missing,
     )
 
 

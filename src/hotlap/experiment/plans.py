@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hotlap.values.facts import Facts
+from hotlap.values.record import Process
 from hotlap.values.summary import LoaderSummary, ProcessSummary
 from hotlap.values.trial import TrialPlan, WindowPlan
 
@@ -26,6 +27,11 @@ _OPERATOR_STEPS: Final = 4
 _WINDOW_S: Final = 3.0
 _POINT_S: Final = 2.0
 _BATCHES: Final = 64
+_BEFORE_END: Final = 4
+_AFTER_END: Final = 3
+"""Some frameworks have fetched a batch or two ahead when an epoch ends."""
+_SAMPLES: Final = 256
+_PASS_S: Final = 1.5
 
 
 @dataclass(frozen=True)
@@ -98,12 +104,16 @@ def loader_plan(facts: Facts) -> TrialPlan:
 
 
 def _loader_windows(facts: Facts) -> tuple[WindowPlan, ...]:
-    """Return the windows of the loader alone: as it is set, then with other workers."""
+    """Return the windows of the loader alone: as it is set, with other workers, from storage.
+
+    The last one leaves the page cache as nobody found it, so nothing comes after.
+    """
+    counts = worker_counts(facts)
     alone = tuple(
-        WindowPlan("workers", _BATCHES * max(1, count), _POINT_S, count)
-        for count in worker_counts(facts)
+        WindowPlan("workers", _BATCHES * max(1, count), _POINT_S, count) for count in counts
     )
-    return (WindowPlan("drain", _BATCHES, _POINT_S), *alone)
+    cold = (WindowPlan("storage", _SAMPLES, _PASS_S),) if counts else ()
+    return (WindowPlan("drain", _BATCHES, _POINT_S), *alone, *cold)
 
 
 def operators_plan(given: Lengths) -> TrialPlan:
@@ -113,6 +123,34 @@ def operators_plan(given: Lengths) -> TrialPlan:
             WindowPlan("warm_up", given.warm_up, NO_BOUND),
             WindowPlan("operators", _OPERATOR_STEPS, NO_BOUND),
         )
+    )
+
+
+def unseen_epoch(facts: Facts, process: Process | None) -> float | None:
+    """Return the steps of an epoch that is longer than what was watched; None where there is none.
+
+    process: the one that trained, with its loaders.
+    """
+    loader, steps = training_loader(facts), facts.counts.get("steps", 0.0)
+    if facts.whole_run or loader is None or process is None or not steps:
+        return None
+    length = next((one.length for one in process.loaders if one.ordinal == loader.ordinal), None)
+    each = loader.batches / steps or facts.counts.get("batches_per_step", 0.0)
+    if not length or each <= 0 or steps >= length / each:
+        return None
+    horizon = facts.run.horizon_steps
+    return None if horizon is not None and horizon < length / each else length / each
+
+
+def epoch_end_plan(seconds: float) -> TrialPlan:
+    """Return the plan of a trial that comes to an epoch's end. seconds: what that may take."""
+    return TrialPlan(
+        windows=(
+            WindowPlan("warm_up", _BEFORE_END, NO_BOUND),
+            WindowPlan("epoch_end", _AFTER_END, seconds),
+        ),
+        sample_hz=SAMPLE_HZ,
+        sample_switch_s=SWITCH_S,
     )
 
 

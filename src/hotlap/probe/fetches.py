@@ -76,6 +76,13 @@ class ThreadFiles:
             self._io = None
             return None
 
+    def close(self) -> None:
+        """Close the descriptors; nothing is told after that."""
+        for handle in (self._schedstat, self._io):
+            if handle is not None:
+                os.close(handle)
+        self._schedstat = self._io = None
+
 
 def _open(path: str) -> int | None:
     try:

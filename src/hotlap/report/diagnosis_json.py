@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Final
 
+from hotlap.report.epoch_end import epoch_end_json
 from hotlap.report.json_form import NO_KNEE, to_json
-from hotlap.report.limits import knee, limits
+from hotlap.report.limits import knee, limits, storage_rates
 from hotlap.report.unmeasured import not_measured
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Diagnosis, Finding
@@ -41,6 +42,8 @@ def diagnosis_json(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "run": {**run["run"], "whole": facts.whole_run},
         "step": {**run["step"], "samples_per_step": facts.samples_per_step},
         "ceilings": _ceilings(facts),
+        "storage": _storage(facts),
+        "epoch_end": epoch_end_json(facts),
         "workers": {
             "split": run["workers"]["split"],
             "knee": knee(facts.curve),
@@ -78,6 +81,23 @@ def _ceilings(facts: Facts) -> dict[str, Any]:
         "unit": "samples",
         "intervals": {limit.key: {"low": limit.low, "high": limit.high} for limit in known},
         "origins": {limit.key: limit.origin or None for limit in known},
+    }
+
+
+def _storage(facts: Facts) -> dict[str, Any] | None:
+    """Return what one reader reaches cold and warm; null where that was not compared."""
+    rates = storage_rates(facts)
+    if rates is None:
+        return None
+    return {
+        "samples": rates.samples,
+        "files": rates.files,
+        "file_bytes": rates.file_bytes,
+        "read_bytes": rates.read_bytes,
+        "cold_per_s": rates.cold,
+        "warm_per_s": rates.warm,
+        "cold_blocked_share": rates.cold_blocked,
+        "warm_blocked_share": rates.warm_blocked,
     }
 
 

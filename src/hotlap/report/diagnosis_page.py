@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from hotlap.report.epoch_end import epoch_end_words
 from hotlap.report.finding_lines import finding_lines
-from hotlap.report.limits import Limit, knee, limits, present_rate
+from hotlap.report.limits import Limit, knee, limits, present_rate, storage_rates
 from hotlap.report.page import Page, Row
 from hotlap.report.sections import SMALL, head, outcome, phase_lines, sentence
-from hotlap.report.units import UNKNOWN, digits, duration, many
+from hotlap.report.units import UNKNOWN, digits, duration, many, share
 from hotlap.report.unmeasured import NAMED, by_reason, not_measured
 from hotlap.report.wording import BOUNDS_SAID, busy, gain, noise
 from hotlap.values.facts import Facts
@@ -81,6 +82,7 @@ def _page(facts: Facts, diagnosis: Diagnosis, width: int, name: str, detail: Det
     _run(page, facts, detail.small)
     page.blank()
     _ceilings(page, facts)
+    _storage(page, facts)
     _workers(page, facts)
     page.blank()
     finding_lines(page, facts, diagnosis, detail.full, detail.seen)
@@ -130,6 +132,9 @@ def _run(page: Page, facts: Facts, small: float) -> None:
         said.append("watched up to here and not to the run's own end")
     page.words("Run", ", ".join(said))
     phase_lines(page, run.phases, small, (), falling=True)
+    end = epoch_end_words(facts)
+    if end is not None:
+        page.words("Epoch", f"its end, {end}")
 
 
 def _ceilings(page: Page, facts: Facts) -> None:
@@ -153,6 +158,19 @@ def _ceilings(page: Page, facts: Facts) -> None:
 def _ceiling(limit: Limit, most: float) -> Row:
     rate = limit.rate or 0.0
     return Row(limit.name, rate / most, "", digits(rate), "cyan")
+
+
+def _storage(page: Page, facts: Facts) -> None:
+    """Write what one reader reaches from storage and from memory, where that was compared."""
+    rates = storage_rates(facts)
+    if rates is None:
+        return
+    page.words(
+        "Storage",
+        f"one reader, {many(rates.files, 'file')}: {digits(rates.cold)} samples/s from storage "
+        f"(waiting {share(rates.cold_blocked)} of that time), {digits(rates.warm)} from memory "
+        f"({share(rates.warm_blocked)})",
+    )
 
 
 def _workers(page: Page, facts: Facts) -> None:

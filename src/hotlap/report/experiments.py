@@ -12,6 +12,7 @@ TRIALS: Final = {
     "at which lines",
     "ceilings": "each part alone: the steps with recorded batches, the loader without the steps, "
     "and the loader with other numbers of workers",
+    "epoch end": "an epoch that was ended before its time: what the script does between two epochs",
     "operators": "a few steps under torch.profiler: which operators a line calls",
     "reference": "unchanged once more: what changes are compared with, and how much equal runs "
     "differ",
@@ -30,6 +31,11 @@ WINDOWS: Final = {
         "workers",
         "the loader alone with other numbers of workers: where more stop helping",
     ),
+    "storage": (
+        "storage",
+        "some samples with their files read from storage, then from memory: what waits for it",
+    ),
+    "epoch_end": ("epoch's end", "no batch more in this epoch: what comes before the next"),
     "operators": ("operators", "a few steps under torch.profiler: which operators a line calls"),
 }
 """Per kind of window: what it is called, and what it tells."""

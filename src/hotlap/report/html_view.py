@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from hotlap.report.charts import top_of
+from hotlap.report.epoch_end import epoch_end_words
 from hotlap.report.excerpt import Shown, cut, excerpt
 from hotlap.report.experiments import trial_views
-from hotlap.report.limits import limits, present_rate
+from hotlap.report.limits import limits, present_rate, storage_rates
 from hotlap.report.operators_chart import MOST as MOST_OPERATORS
 from hotlap.report.operators_chart import operator_times
 from hotlap.report.profile_chart import LineTime, line_times, phase_said
@@ -28,7 +29,7 @@ from hotlap.report.wording import (
     remedy,
     whole_of,
 )
-from hotlap.values.facts import Facts, Missing, WhatIf
+from hotlap.values.facts import Facts, Measured, Missing, WhatIf
 from hotlap.values.finding import Bounds, Diagnosis, Finding, Location
 from hotlap.values.phase import RUN_PHASES, STEP_PHASES
 from hotlap.values.summary import Part, ProcessSummary
@@ -102,6 +103,7 @@ def view(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         ],
         "step_parts": _parts(_step_phases(facts), STEP_PHASES),
         "run_parts": _parts(run.phases, RUN_PHASES),
+        "epoch_end": epoch_end_words(facts),
         "ceilings": _ceilings(facts),
         "curve": _curve(facts),
         "profiles": list(_profiles(facts)),
@@ -191,6 +193,15 @@ def _ceilings(facts: Facts) -> list[tuple[str, str, str, str]]:
         if limit.low is not None and limit.high is not None:
             rate += f" ({digits(limit.low)} to {digits(limit.high)})"
         rows.append((limit.name, rate, limit.says, limit.because or limit.origin))
+    found = storage_rates(facts)
+    if found is not None and isinstance(facts.storage, Measured):
+        says = f"the same {many(found.samples, 'sample')} by one reader, waiting "
+        for name, rate_of, waits in (
+            ("cold", found.cold, found.cold_blocked),
+            ("warm", found.warm, found.warm_blocked),
+        ):
+            origin = f"{says}{share(waits)} of the time"
+            rows.append((f"storage, {name}", digits(rate_of), origin, facts.storage.origin))
     return rows
 
 

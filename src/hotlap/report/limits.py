@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hotlap.stats.knee import knee as stats_knee
-from hotlap.values.facts import Facts, Measured, Missing, WorkerPoint
+from hotlap.values.facts import Facts, Measured, Missing, Storage, WorkerPoint
 
 CEILINGS: Final = {
     "compute_per_s": ("compute", "the steps with batches at hand, nothing to load"),
@@ -30,6 +30,41 @@ class Limit:
     high: float | None
     origin: str
     because: str | None
+
+
+@dataclass(frozen=True)
+class StorageRates:
+    """What one reader reaches, in samples per second: from storage, and from the page cache.
+
+    cold_blocked, warm_blocked: shares (0-1) of that time in which it waited.
+    """
+
+    samples: int
+    files: int
+    file_bytes: int
+    cold: float
+    warm: float
+    cold_blocked: float
+    warm_blocked: float
+    read_bytes: int | None
+
+
+def storage_rates(facts: Facts) -> StorageRates | None:
+    """Return the rates of a comparison of cold and warm samples; None where there was none."""
+    if not isinstance(facts.storage, Measured):
+        return None
+    seen: Storage = facts.storage.value
+    cold_ns, warm_ns = max(1, seen.cold_ns), max(1, seen.warm_ns)
+    return StorageRates(
+        seen.samples,
+        seen.files,
+        seen.file_bytes,
+        seen.samples * 1e9 / cold_ns,
+        seen.samples * 1e9 / warm_ns,
+        seen.cold_blocked_ns / cold_ns,
+        seen.warm_blocked_ns / warm_ns,
+        seen.read_bytes,
+    )
 
 
 def present_rate(facts: Facts) -> float | None:

@@ -25,7 +25,9 @@ NAMED: Final = {
     "ceilings.loader_per_s": "the ceiling of the loader",
     "ceilings.prep_per_s": "the ceiling of preparing",
     "ceilings.fetch_per_s": "the ceiling of fetching",
+    "storage": "cold against warm storage",
     "noise_floor.ratio": "the noise floor",
+    "epoch_end": "the end of an epoch",
     "profile": "a profile by lines",
     "operators": "a profile by operators",
     "workers.knee": "where more workers stop helping",
@@ -50,6 +52,7 @@ def not_measured(facts: Facts, diagnosis: Diagnosis) -> list[tuple[str, str]]:
         *told,
         *missing,
         *_no_knee(facts),
+        *_no_storage(facts),
         *facts.run.not_measured,
         *diagnosis.unknown,
     ]
@@ -60,6 +63,13 @@ def _no_knee(facts: Facts) -> list[tuple[str, str]]:
     if knee(facts.curve) is not None:
         return []
     return [("workers.knee", "the loader was not tried with several numbers of workers")]
+
+
+def _no_storage(facts: Facts) -> list[tuple[str, str]]:
+    """Say why cold and warm were not compared, where the input is worth that question."""
+    if not facts.curve or not isinstance(facts.storage, Missing):
+        return []
+    return [("storage", facts.storage.because)]
 
 
 def by_reason(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:

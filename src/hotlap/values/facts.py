@@ -50,6 +50,40 @@ class WorkerPoint:
 
 
 @dataclass(frozen=True)
+class Storage:
+    """The same samples prepared one after the other, from storage and from the page cache.
+
+    samples: how many. files, file_bytes: that they read. cold_ns, warm_ns: wall time of each pass.
+    cold_blocked_ns, warm_blocked_ns: of that, neither working nor waiting for a core.
+    read_bytes: from storage, in the cold pass; None where the kernel does not tell.
+    """
+
+    samples: int
+    files: int
+    file_bytes: int
+    cold_ns: int
+    warm_ns: int
+    cold_blocked_ns: int
+    warm_blocked_ns: int
+    read_bytes: int | None
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """What comes at the end of an epoch, of one that was ended before its time.
+
+    steps: of a whole epoch. phases: nanoseconds by run phase, from its last step to the first of
+    the next. profile: where they went. whole: the next epoch was reached; else they are at least
+    so long.
+    """
+
+    steps: float
+    phases: Mapping[str, int]
+    profile: tuple[ProfileEntry, ...]
+    whole: bool
+
+
+@dataclass(frozen=True)
 class Setting:
     """Something that the user's code sets: a call or an argument, found in the source.
 
@@ -104,6 +138,8 @@ class Facts:
     step_series: step times of the watched trial in order, at most 4,000, evenly thinned.
     noise: relative difference of two equal windows (A/A), 95 %: what can be told apart here, now.
     compute_per_s, loader_per_s, prep_per_s, fetch_per_s: the ceilings of DESIGN §4.
+    storage: some samples cold and warm, by one reader. epoch_end: what comes between two epochs,
+    where the watched trial did not come to it.
     sample_ns: quantiles of single samples' times, ``{"p50", "p90", "p99", "max", "mean"}``.
     settings: what the user's code sets. defaults: what torch's switches were during the steps
     (``grad_mode``, ``anomaly``, ``threads``, ``parameter_dtypes``, ``foreach`` …).
@@ -121,6 +157,8 @@ class Facts:
     loader_per_s: Measured[float] | Missing = Missing("the loader was not drained")
     prep_per_s: Measured[float] | Missing = Missing("the loader was not drained")
     fetch_per_s: Measured[float] | Missing = Missing("the loader was not drained")
+    storage: Measured[Storage] | Missing = Missing("it was not tried")
+    epoch_end: Measured[EpochEnd] | Missing = Missing("it was not tried")
     samples_per_step: float | None = None
     curve: tuple[WorkerPoint, ...] = ()
     sample_ns: Mapping[str, int] | None = None

@@ -19,11 +19,15 @@ WINDOW_KINDS: Final[tuple[str, ...]] = (
     "replay",
     "drain",
     "workers",
+    "storage",
     "operators",
+    "epoch_end",
 )
 """``warm_up``: not measured. ``baseline``: as it stands. ``replay``: recorded batches instead of
 the training loader's, its workers stopped. ``drain``: the training loader alone, at its own
-settings. ``workers``: the same with ``workers`` workers. ``operators``: under torch.profiler."""
+settings. ``workers``: the same with ``workers`` workers. ``storage``: some samples read from
+storage, then from memory. ``operators``: under torch.profiler.
+``epoch_end``: the training loader ends its epoch at once, and the next one begins."""
 
 STATES: Final[tuple[str, ...]] = ("working", "blocked", "runqueue")
 """What a thread does: on a core, waiting for something, waiting for a core."""
@@ -33,7 +37,8 @@ STATES: Final[tuple[str, ...]] = ("working", "blocked", "runqueue")
 class WindowPlan:
     """One condition: how long it lasts at most, whichever bound comes first.
 
-    kind: of ``WINDOW_KINDS``. steps: training steps (batches in ``drain`` and ``workers``).
+    kind: of ``WINDOW_KINDS``. steps: training steps (batches in ``drain`` and ``workers``, samples
+    in ``storage``).
     seconds: wall time. workers: for kind ``workers``.
     """
 
@@ -88,7 +93,8 @@ class WindowResult:
     steps: ends of steps seen in it. batches, samples: delivered in it (samples None where a
     batch's size could not be told). accounts: nanoseconds, one per name in ``ACCOUNTS``.
     step_ns: step times, in order, at most 2,000. split: for loader windows, summed over batches:
-    ``wall_ns``, ``cpu_ns``, ``runqueue_ns``, ``blocked_ns``, ``collate_ns`` (None where not told).
+    ``wall_ns``, ``cpu_ns``, ``runqueue_ns``, ``blocked_ns``, ``collate_ns`` (None where not told);
+    in ``storage`` ``cold_wall_ns``, ``warm_wall_ns`` and so on, ``files`` and ``file_bytes``.
     ended_by: ``steps``, ``seconds``, ``exhausted``, ``run ended`` or ``failed: …`` in words.
     """
 

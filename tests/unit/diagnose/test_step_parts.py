@@ -12,7 +12,7 @@ from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.passes import backward_of, recomputed
 from hotlap.diagnose.step_lines import framework_lines, training_function
 from hotlap.diagnose.wishes import wishes
-from hotlap.values.facts import Facts, Setting
+from hotlap.values.facts import Facts, Measured, Setting, Storage
 from hotlap.values.finding import Clear, Finding
 from unit.diagnose.made import (
     HEALTHY_STEP,
@@ -235,6 +235,22 @@ def test_a_sleep_after_an_error_is_the_reason_of_a_wait() -> None:
     assert found("HL102", given("sleep_after_error")).reason
     assert "tried again" in found("HL102", given("sleep_after_error")).say
     assert not found("HL102", given("sleep")).reason
+
+
+def test_cold_and_warm_samples_tell_storage_from_other_waits() -> None:
+    def given(warm_blocked_ns: int, cold_blocked_ns: int = 80) -> str:
+        seen = Storage(10, 10, 1 << 20, 100, 90, cold_blocked_ns, warm_blocked_ns, None)
+        made = facts(
+            run({"data_wait": 0.6}, loaders=(loader(0),)),
+            entry("data_wait", 43, 0.5, "call", state="blocked", expression="fetch(i)"),
+            storage=Measured(seen, "made"),
+        )
+        return found("HL102", made).say
+
+    assert "waiting for storage" in given(8)
+    assert "not for storage" in given(72)
+    assert "waiting (storage, a lock, or a sleep)" in given(50)
+    assert "waiting (storage, a lock, or a sleep)" in given(9, cold_blocked_ns=10)
 
 
 def test_an_agent_that_acts_between_its_updates_runs_its_model_for_a_reason() -> None:

@@ -17,6 +17,7 @@ from hotlap.values.summary import (
     RunSummary,
     StepSummary,
 )
+from unit.account.records import Trainer, loader
 
 MS = 1_000_000
 
@@ -140,6 +141,32 @@ def test_workers_are_tried_up_to_the_cores_that_a_rank_has(
 
 def test_where_the_input_takes_little_no_other_worker_counts_are_tried() -> None:
     assert plans.worker_counts(facts(wait=0.01)) == ()
+
+
+def test_the_page_cache_is_touched_last_and_only_where_the_input_matters() -> None:
+    waiting, quick = plans.loader_plan(facts()), plans.loader_plan(facts(wait=0.01))
+    assert [one.kind for one in waiting.windows].index("storage") == len(waiting.windows) - 1
+    assert "storage" not in [one.kind for one in quick.windows]
+
+
+@pytest.mark.parametrize(
+    ("length", "horizon", "expected"),
+    [
+        (4000, None, 2000.0),  # two batches a step
+        (1000, None, None),  # an epoch was seen
+        (None, None, None),
+        (4000, 5000, 2000.0),
+        (4000, 1500, None),  # the run ends before its first epoch does
+    ],
+)
+def test_an_epoch_longer_than_what_was_watched(
+    length: int | None, horizon: int | None, expected: float | None
+) -> None:
+    seen = facts(steps=1000)  # batches
+    seen = replace(seen, counts={"steps": 500.0}, run=replace(seen.run, horizon_steps=horizon))
+    process = Trainer().build(loaders=(loader(length=length),))
+    assert plans.unseen_epoch(seen, process) == expected
+    assert plans.unseen_epoch(replace(seen, whole_run=True), process) is None
 
 
 def test_windows_fit_into_a_short_run() -> None:

@@ -35,6 +35,8 @@ class FakeLab(Lab):
     changed: dict[str, Callable[[Trial], Trial]] = field(default_factory=dict)
     asked: list[tuple[str, TrialPlan]] = field(default_factory=list)
     steps: int = 10**6
+    length: int = 100
+    """Batches of an epoch."""
 
     def run(self, name: str, plan: TrialPlan, limit_s: float, **_: Any) -> Trial:
         """Return a trial that went as planned."""
@@ -48,7 +50,7 @@ class FakeLab(Lab):
         steps = min(self.steps, max(20, spent_ns // (10 * MS)))
         built = Trainer().begin(other=SECOND).steps(steps).farewell()
         process = built.build(
-            loaders=(loader(),),
+            loaders=(loader(length=self.length),),
             windows_measured=tuple(found),
             settings_proof={key: {"acted": True} for key in plan.settings},
         )
@@ -69,6 +71,8 @@ class FakeLab(Lab):
     def _window(self, plan: WindowPlan, step_ms: int) -> WindowResult:
         steps = min(plan.steps, round(plan.seconds * 1000 / step_ms), self.steps)
         times = tuple(step_ms * MS + at % 7 * 1000 for at in range(min(steps, 500)))
+        if plan.kind == "epoch_end":
+            return _epoch_end(plan)
         ns = steps * step_ms * MS
         split = {"data_wait": ns // 2, "forward": ns // 2}
         return WindowResult(
@@ -83,6 +87,12 @@ class FakeLab(Lab):
             step_ns=times,
             ended_by="run ended" if steps == self.steps else "seconds",
         )
+
+
+def _epoch_end(plan: WindowPlan) -> WindowResult:
+    """Return what a window saw of an evaluation of a second."""
+    accounts = tuple(SECOND if name == "evaluation" else 0 for name in ACCOUNTS)
+    return WindowResult(plan.kind, None, 0, SECOND, 3, 3, 24, accounts, (MS,), ended_by="steps")
 
 
 @pytest.fixture
@@ -143,6 +153,24 @@ def test_a_small_budget_says_what_it_left_out(lab: FakeLab) -> None:
     assert isinstance(facts.compute_per_s, Missing)
     assert "budget" in facts.compute_per_s.because
     assert any("budget" in because for because in told(facts).values())
+
+
+def test_an_epoch_that_was_not_seen_to_end_is_ended_early(lab: FakeLab) -> None:
+    lab.length = 10**7
+    seen = measure(lab, Ask(), no_wishes)
+    assert names(lab) == ["watch", "ceilings", "operators", "epoch end"]
+    assert isinstance(seen.epoch_end, Measured)
+    assert seen.epoch_end.value.phases == {"evaluation": SECOND}
+    assert seen.epoch_end.value.whole
+    assert seen.epoch_end.value.steps == pytest.approx(10**7, rel=0.01)
+
+
+def test_why_the_end_of_an_epoch_was_not_seen_is_said(lab: FakeLab) -> None:
+    lab.length = 10**7
+    seen = measure(lab, Ask(budget_s=10.0), no_wishes)
+    assert "epoch end" not in names(lab)
+    assert isinstance(seen.epoch_end, Missing)
+    assert "budget" in told(seen)["epoch_end"]
 
 
 def test_a_run_that_ends_by_itself_is_whole(lab: FakeLab) -> None:

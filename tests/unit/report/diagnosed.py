@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hotlap.values.facts import Facts, Measured, Missing, SourceLine, WhatIf, WorkerPoint
+from hotlap.values.facts import (
+    EpochEnd,
+    Facts,
+    Measured,
+    Missing,
+    SourceLine,
+    Storage,
+    WhatIf,
+    WorkerPoint,
+)
 from hotlap.values.finding import (
     Bounds,
     Diagnosis,
@@ -196,6 +205,22 @@ def input_bound() -> Case:
     return Case(_measured(), found)
 
 
+def stopped() -> Case:
+    """A run that was not watched to its end, its storage cold and warm, its epoch ended early."""
+    first = input_bound()
+    cold = Storage(64, 64, 64 << 20, 640 * MS, 160 * MS, 520 * MS, 8 * MS, 64 << 20)
+    end = EpochEnd(4000.0, {"evaluation": 12_000 * MS, "checkpoint": 400 * MS}, (), whole=False)
+    run = replace(first.facts.run, horizon_steps=None, horizon_source="unknown")
+    seen = replace(
+        first.facts,
+        run=run,
+        whole_run=False,
+        storage=Measured(cold, "storage window"),
+        epoch_end=Measured(end, "a trial"),
+    )
+    return Case(seen, first.diagnosis)
+
+
 def two() -> Case:
     """A cause in the loader and one in the loop."""
     first = input_bound()
@@ -292,6 +317,7 @@ def long() -> Case:
 
 CASES = {
     "input_bound": input_bound,
+    "stopped": stopped,
     "two": two,
     "healthy": healthy,
     "nothing": nothing,

@@ -119,6 +119,18 @@ def test_figures_are_those_of_the_facts() -> None:
     assert form["machine"]["cores_allowed"] == 2.0
 
 
+def test_storage_and_the_end_of_an_epoch_are_figures_or_null() -> None:
+    form = _form(CASES["stopped"]())
+    assert form["storage"]["cold_per_s"] == pytest.approx(100.0)
+    assert form["storage"]["warm_per_s"] == pytest.approx(400.0)
+    assert form["storage"]["cold_blocked_share"] == pytest.approx(520 / 640)
+    assert form["epoch_end"]["phases"]["checkpoint"]["ns"] == 400_000_000
+    assert not form["epoch_end"]["whole"]
+    plain = _form(CASES["two"]())
+    assert plain["storage"] is None
+    assert plain["epoch_end"] is None
+
+
 def test_findings_keep_their_rank_and_say_how_bad_they_are() -> None:
     findings = _form(CASES["two"]())["findings"]
     assert [one["code"] for one in findings] == ["HL101", "HL402"]

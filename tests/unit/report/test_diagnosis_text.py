@@ -111,12 +111,20 @@ def test_no_findings_for_lack_of_figures_is_no_clean_bill() -> None:
 
 
 def test_shares_are_of_the_steps_where_the_horizon_is_not_known() -> None:
-    case = CASES["input_bound"]()
-    run = replace(case.facts.run, horizon_steps=None, horizon_source="unknown")
-    part = Case(replace(case.facts, run=run, whole_run=False), case.diagnosis)
-    text = " ".join(_page(part).split())
+    text = _joined("stopped")
     assert "costs: 35 % to 42 % of the steps" in text
     assert "watched up to here and not to the run's own end" in text
+
+
+def test_storage_and_the_end_of_an_epoch_are_told() -> None:
+    text = _joined("stopped")
+    assert (
+        "Storage one reader, 64 files: 100 samples/s from storage (waiting 81 % of that time), "
+        "400 from memory (5.0 %)"
+    ) in text
+    assert "Epoch its end, after 4,000 steps: at least evaluation 12.0 s, checkpoints" in text
+    assert "Storage" not in _joined("input_bound")
+    assert "Epoch its end" not in _joined("input_bound")
 
 
 def test_a_suspected_finding_says_so() -> None:

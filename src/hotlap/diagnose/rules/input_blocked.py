@@ -4,7 +4,8 @@
 blocked on a file, on a remote service, on a lock, or in a sleep.
 
 **How it is measured.** Sampled stacks of the preparing thread with the kernel's split: wall time
-minus processor time minus waiting for a core. Bytes really read from storage stand beside it.
+minus processor time minus waiting for a core. Bytes really read from storage stand beside it, and
+where it could be tried, how long the same samples wait with their files in memory and without.
 
 **When it is wrong.** The first pass over data that fits into memory is slow once and fast after.
 
@@ -14,18 +15,27 @@ it, packing small files into few large ones makes the waits fewer.
 
 from __future__ import annotations
 
+from typing import Final
+
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import Input, input_of
+from hotlap.diagnose.input import Input, input_of, reads_from_storage
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
-from hotlap.values.facts import Facts
+from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
 CODE = "HL102"
 NAME = "input-blocked"
+_WAITS: Final = {
+    True: "waiting for storage: the same samples hardly wait once their files lie in memory",
+    False: "waiting for the network, a lock, or a sleep, but not for storage: with their files in "
+    "memory the samples wait as long",
+    None: "waiting (storage, a lock, or a sleep)",
+}
+"""By whether storage is what it waits for."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -47,7 +57,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if region is None or not worth(facts, region.share):
         return Clear("no single place of preparing samples is blocked for long")
     kind = region_kind(region.costs)
-    what = kind.noun if kind else "waiting (storage, a lock, or a sleep)"
+    what = kind.noun if kind else _WAITS[reads_from_storage(facts)]
     advice = kind.advice if kind else "cache the data, or let more workers wait at the same time"
     retries = _retries(facts, region)
     if retries:
@@ -75,8 +85,22 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(
                 Evidence("waiting for data", round(data.wait, 3), "share of the run"),
                 Evidence("read from storage", disk, "bytes"),
+                *_cold_and_warm(facts),
             ),
         ),
+    )
+
+
+def _cold_and_warm(facts: Facts) -> tuple[Evidence, ...]:
+    if not isinstance(facts.storage, Measured):
+        return ()
+    seen = facts.storage.value
+    return tuple(
+        Evidence(f"blocked per sample, {name}", round(ns / max(1, seen.samples) / 1e6, 3), "ms")
+        for name, ns in (
+            ("files let go of", seen.cold_blocked_ns),
+            ("files in memory", seen.warm_blocked_ns),
+        )
     )
 
 

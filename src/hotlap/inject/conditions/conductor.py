@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from hotlap.inject.conditions import windows
 from hotlap.inject.conditions.caches import function_caches
-from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Source, known_of
+from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Feeding, known_of
+from hotlap.inject.conditions.epoch_end import Cut
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
@@ -30,12 +31,9 @@ from hotlap.sites.steering import Own, steer_loaders
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
 
 _NS: Final = 1_000_000_000
-_REMEMBERED: Final = 16
 _MOST_SEGMENTS: Final = 500
 _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
-
-
 _KNOWN_STEPS: Final = 3
 """By then every optimizer has stepped: without a loader the first step ends at a backward pass."""
 
@@ -58,6 +56,7 @@ class Conditions:
     def _start_over(self) -> None:
         self._pid = windows.pid()
         self.deliveries = Deliveries()
+        self.cut = Cut()
         self.stop = Stop(self._leave)
         self._cycle = Cycle()
         self._ranks: Ranks | None = None
@@ -68,9 +67,7 @@ class Conditions:
         self._lead = 0
         self._waited = 0
         self._after_loaders = False
-        self._totals: dict[int, tuple[int, int | None]] = {}
-        self._older: dict[int, tuple[int, int | None]] = {}
-        self._used: list[Source] = []
+        self.feeding = Feeding(self.deliveries)
         self._failed = False
         if self._own is not None:
             self._set_stage(self._own)
@@ -82,10 +79,11 @@ class Conditions:
             self._session.patches,
             own,
             self.deliveries,
+            self.cut,
             self.replay,
             self._recorder.run,
-            lambda: self._used,
-            self._weights,
+            lambda: self.feeding.used,
+            self.feeding.weights,
             lambda: self._steps,
         )
 
@@ -127,13 +125,14 @@ class Conditions:
     def _before_batch(self, iterator: Any) -> Callable[[], Any] | None:
         if self._pid != windows.pid() or self._failed or not self._recorder.ledger.mine():
             return None  # an exit raised in another thread would end that thread alone
-        if self.stop.wanted:
-            self.stop.at_hook()
+        if self.cut.is_over():
+            self.stop.wanted = True
+        self._stop_if_wanted()
         try:
             known = known_of(iterator)
             if known is None or not known.trains:
                 return None
-            return self.replay.source_of(iterator, known)
+            return self.cut.gives() or self.replay.source_of(iterator, known)
         except Exception as error:
             self._fault(error)
             return None
@@ -152,12 +151,13 @@ class Conditions:
         if self._pid != windows.pid() or self._failed:
             return begin(loader)
         known = None
-        if self.replay.active:
-            try:
-                held = self._recorder.loaders.known(loader)
-                known = held if held is not None and held.trains else None
-            except Exception as error:
-                self._fault(error)
+        try:
+            held = self._recorder.loaders.known(loader)
+            known = held if held is not None and held.trains else None
+            if known is not None:
+                self.cut.begun()
+        except Exception as error:
+            self._fault(error)
         iterator = self.replay.begun(loader, begin, known)
         if hasattr(iterator, "__dict__"):
             # Held, as `for batch in DataLoader(...)` holds it nowhere else; not where the loader
@@ -211,7 +211,7 @@ class Conditions:
         if self._steps in (1, _KNOWN_STEPS):
             self._write_facts()
         self.deliveries.step_ended()
-        self._learn_used()
+        self.feeding.learn(self._steps)
         if self._index < 0:
             self._next(raw)
         elif self._window is not None:
@@ -224,18 +224,6 @@ class Conditions:
             if self._ended("stop", over):
                 self._end_window("run ended")
                 self.stop.wanted = True
-
-    def _learn_used(self) -> None:
-        """Remember which loaders have fed the latest 16 to 32 steps."""
-        used = self.deliveries.active(self._older)
-        if used:
-            self._used = used
-        if self._steps % _REMEMBERED == 0:
-            self._older, self._totals = self._totals, self.deliveries.totals()
-
-    def _weights(self, used: list[Source]) -> list[int]:
-        before = {key: batches for key, (batches, _) in self._older.items()}
-        return [max(1, one.batches - before.get(one.known.ordinal, 0)) for one in used]
 
     def _in_window(self, raw: Raw, window: windows.Steps) -> None:
         if self._measure is None:
@@ -278,7 +266,7 @@ class Conditions:
             self._lead = window.lead()
             if self._after_loaders:
                 # The queue is full, as it is not in the middle of a training.
-                self._lead += max((one.queued() for one in self._used), default=0)
+                self._lead += max((one.queued() for one in self.feeding.used), default=0)
             self._after_loaders = window.plan.kind == "replay"
         else:
             self._lead -= 1
@@ -355,7 +343,7 @@ class Conditions:
         """Write a result at once. segments: where in it was measured, if not all the time."""
         self._write_facts()
         recording = self._recorder.recording
-        known = [source.known for source in self._used]
+        known = [source.known for source in self.feeding.used]
         written = {
             **asdict(result),
             "segments": list(segments)[:_MOST_SEGMENTS],

@@ -24,8 +24,8 @@ LOADER: Final = "_hotlap_source"
 """The attribute in which an iterator has what gives its loader."""
 ENOUGH: Final = 8
 """So many batches are kept of a loader whose batches are all of one shape."""
-
-
+_REMEMBERED: Final = 16
+"""Steps after which what came earlier is forgotten."""
 _LOOKED_AT: Final = 32
 """Padded tensors that are measured."""
 
@@ -73,7 +73,10 @@ class Source:
         self.iterator = weakref.ref(iterator)
 
     def exhausted(self, iterator: Any) -> None:
-        """Remember how many batches an epoch had that has ended by itself."""
+        """Remember how many batches an epoch had that has ended.
+
+        One that is cut short ends too; no window that asks for the length comes after it.
+        """
         replayed = iterator.__dict__.get(REPLAYED, 0)
         given = getattr(iterator, "_num_yielded", 0)
         if not replayed and isinstance(given, int) and given:
@@ -249,6 +252,27 @@ class Deliveries:
         self.keeping = False
         for source in self.sources.values():
             source.kept.clear()
+
+
+class Feeding:
+    """Which loaders have fed the latest 16 to 32 steps, and by how much. used: these."""
+
+    def __init__(self, deliveries: Deliveries) -> None:
+        self.used: list[Source] = []
+        self._deliveries = deliveries
+        self._totals: dict[int, tuple[int, int | None]] = {}
+        self._older: dict[int, tuple[int, int | None]] = {}
+
+    def learn(self, steps: int) -> None:
+        """Look at what came in, at the end of a step. steps: how many have ended."""
+        self.used = self._deliveries.active(self._older) or self.used
+        if steps % _REMEMBERED == 0:
+            self._older, self._totals = self._totals, self._deliveries.totals()
+
+    def weights(self, used: list[Source]) -> list[int]:
+        """Return how many batches came from each lately, at least one."""
+        before = {key: batches for key, (batches, _) in self._older.items()}
+        return [max(1, one.batches - before.get(one.known.ordinal, 0)) for one in used]
 
 
 def _nothing() -> None:

@@ -210,7 +210,7 @@ def tap_of(source: Source, own: Own) -> Tap:
 
     Raises LookupError, in words, where the loader is gone or cannot be drained.
     """
-    loader = _loader_of(source)
+    loader = loader_of(source)
     return Tap(
         live_iterator(source),
         lambda: own.iter(loader),
@@ -226,7 +226,7 @@ def tap_with(source: Source, own: Own, workers: int) -> tuple[Tap, list[str]]:
 
     Raises LookupError, in words, as ``tap_of``; else what ``DataLoader`` raises.
     """
-    loader = _loader_of(source)
+    loader = loader_of(source)
     notes = []
     place = sys.modules["torch"].utils.data.DataLoader
     if type(loader).__iter__ is not place.__iter__:
@@ -244,7 +244,8 @@ def tap_with(source: Source, own: Own, workers: int) -> tuple[Tap, list[str]]:
     return Tap(None, lambda: own.iter(other), own.next, workers, skip, source.expected), notes
 
 
-def _loader_of(source: Source) -> Any:
+def loader_of(source: Source) -> Any:
+    """Return a training loader; raises LookupError, in words, where it is gone or in the way."""
     loader = source.loader() if source.loader is not None else None
     if loader is None:
         raise LookupError("the training loader no longer exists")

@@ -16,8 +16,10 @@ from typing import Any, Final
 
 from hotlap.inject.conditions import drain as draining
 from hotlap.inject.conditions.deliveries import Deliveries, Source
+from hotlap.inject.conditions.epoch_end import Cut
 from hotlap.inject.conditions.operators import UnderProfiler
 from hotlap.inject.conditions.replay import Replay, wait_for_rest
+from hotlap.inject.conditions.storage import compare
 from hotlap.probe.ledger import DATA_WAIT, WIDTH
 from hotlap.probe.recorder import Recorder
 from hotlap.sites.patches import Patches
@@ -40,6 +42,7 @@ class Stage:
     patches: Patches
     own: Own
     deliveries: Deliveries
+    cut: Cut
     replay: Replay
     run: Path
     used: Callable[[], list[Source]]
@@ -206,6 +209,55 @@ class OtherWorkers(Drained):
         return self._drained(lambda source: draining.tap_with(source, self.stage.own, workers))
 
 
+class FromStorage(Between):
+    """Some samples of the loader that feeds most, cold and then warm."""
+
+    def run(self) -> WindowResult:
+        """Prepare them in this process; the files that they read are let go of before."""
+        used = self.stage.used()
+        if not used:
+            raise LookupError("no batch of a training loader was seen")
+        weights = self.stage.weights(used)
+        source = used[weights.index(max(weights))]
+        begin = perf_counter_ns()
+        found = compare(source, self.plan.steps, self.plan.seconds)
+        notes = [f"{found.stayed:.0%} of the files stayed in memory"] if found.stayed else []
+        return WindowResult(
+            kind=self.plan.kind,
+            workers=0,
+            begin_ns=begin,
+            end_ns=perf_counter_ns(),
+            steps=0,
+            batches=0,
+            samples=found.cold.samples,
+            accounts=(0,) * WIDTH,
+            split=found.split(),
+            ended_by="steps" if found.cold.samples >= self.plan.steps else "seconds",
+            notes=tuple(notes),
+        )
+
+
+class EpochEnds(Steps):
+    """The epoch ends at once; then come the first steps of the next."""
+
+    def ready(self, waited: int) -> bool:
+        """Wait until a loader is known to feed the steps."""
+        if self.stage.used():
+            return True
+        if waited >= _PATIENCE:
+            raise LookupError("no batch of a training loader was seen: it has no end to bring on")
+        return False
+
+    def begin(self) -> None:
+        """Have the training loaders end."""
+        self.stage.cut.begin(self.plan.seconds)
+
+    def end(self) -> tuple[str, ...]:
+        """Let them be."""
+        self.stage.cut.end()
+        return () if self.stage.cut.has_cut else ("no loader was asked for another batch",)
+
+
 class Profiled(Steps):
     """The training as it stands, under torch's profiler."""
 
@@ -229,10 +281,12 @@ STEPS: dict[str, type[Steps]] = {
     "baseline": Steps,
     "replay": Replayed,
     "operators": Profiled,
+    "epoch_end": EpochEnds,
 }
 BETWEEN: dict[str, type[Between]] = {
     "drain": Drained,
     "workers": OtherWorkers,
+    "storage": FromStorage,
 }
 
 
