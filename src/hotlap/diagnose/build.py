@@ -10,7 +10,7 @@ from hotlap.diagnose.costs import Cost
 from hotlap.diagnose.regions import Region
 from hotlap.diagnose.say import location
 from hotlap.diagnose.shares import floor_of
-from hotlap.values.facts import Facts
+from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Evidence, Finding, Location, Remedy
 from hotlap.values.phase import STEP_PHASES
 from hotlap.values.record import Place
@@ -74,7 +74,7 @@ def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Fi
         recoverable_share=claim.share,
         predicted_speedup=predict.speedup(facts, claim.share),
         locations=_locations(region, claim.first),
-        evidence=(*_measured(region), *claim.evidence),
+        evidence=(*_measured(region), *claim.evidence, *_native(facts, region)),
         remedy=claim.remedy,
         say=claim.say,
         covers=region.keys if region is not None else frozenset(),
@@ -109,6 +109,19 @@ def _measured(region: Region | None) -> tuple[Evidence, ...]:
         if part is not None:
             rows.append(Evidence(name, round(part, 3), "share of that time"))
     rows.append(Evidence("samples", sum(one.samples for one in region.costs), "stacks"))
+    return tuple(rows)
+
+
+def _native(facts: Facts, region: Region | None) -> tuple[Evidence, ...]:
+    """Return what runs below the region's hot line in C or C++, where it was looked at."""
+    if region is None or not isinstance(facts.native, Measured):
+        return ()
+    rows = []
+    for one in facts.native.value:
+        if (one.place.file, one.place.line) == (region.line.file, region.line.line):
+            within = f" of {one.library}" if one.library and one.function else ""
+            name = f"in {one.function or one.library}{within}"
+            rows.append(Evidence(name, round(one.share, 3), "share of the line"))
     return tuple(rows)
 
 

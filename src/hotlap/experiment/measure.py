@@ -5,6 +5,7 @@
 3. ``operators``: a few steps under torch's profiler, where the model takes the time.
 4. ``epoch end``: what comes after an epoch that is longer than what was watched.
 5. What-ifs: single changes that would settle a suspicion, with references between them.
+6. ``native stacks``: which functions of C run below the lines, where py-spy is at hand.
 
 Whatever fails becomes words in ``Facts.not_measured``; Ctrl-C ends the schedule, and what is
 known by then is returned.
@@ -22,14 +23,15 @@ from typing import Any, Final
 from hotlap.errors import HotlapError, NotMeasurable
 from hotlap.experiment import plans, stored
 from hotlap.experiment.epoch_end import with_epoch_end
+from hotlap.experiment.late import Late
+from hotlap.experiment.native_stacks import NativeStacks, with_native_stacks
 from hotlap.experiment.noise import with_noise
 from hotlap.experiment.parts import with_ceilings, with_operators, without_ceilings
 from hotlap.experiment.source import with_source
-from hotlap.experiment.trials import CONDITIONS, Lab, Trial, absence_of
+from hotlap.experiment.trials import Lab, Trial, absence_of
 from hotlap.experiment.watched import start_up_s, trainer, watched
 from hotlap.experiment.what_ifs import what_if
 from hotlap.experiment.windows import results
-from hotlap.runs.reading import read_run
 from hotlap.values.facts import Facts, Missing
 from hotlap.values.record import Process
 from hotlap.values.trial import TrialPlan
@@ -40,7 +42,6 @@ DEFAULT_STARTS: Final = 3
 _WATCH_SHARE: Final = 0.4
 _END_SHARE: Final = 0.2
 _LONGEST_START_S: Final = 1800.0
-_LOOK_S: Final = 2.0
 _MOST_CHANGES: Final = 4
 _OVERDRAFT: Final = 0.1
 _SPENT: Final = "the budget is spent; --budget SECONDS gives more"
@@ -102,7 +103,13 @@ class _Schedule:
     def run(self) -> Facts:
         try:
             has_steps = self._watch()
-            for part in (self._ceilings, self._operators, self._epoch_end, self._changes):
+            for part in (
+                self._ceilings,
+                self._operators,
+                self._epoch_end,
+                self._changes,
+                self._native_stacks,
+            ):
                 if has_steps and not self.is_interrupted:
                     part()
         except KeyboardInterrupt:
@@ -130,7 +137,7 @@ class _Schedule:
         """Watch the training; return whether there was one."""
         seconds = _WATCH_SHARE * self.ask.windows_s
         limit_s = self.ask.budget_s or self.ask.most_s or _LONGEST_START_S + 2 * seconds
-        late = _Late(seconds)
+        late = Late(seconds)
         trial = self._trial(
             "watch",
             plans.watch_plan(seconds),
@@ -242,6 +249,25 @@ class _Schedule:
             self._try("reference", plans.changed_plan(given), "unchanged, once more")
             self._compare(tried)
 
+    def _native_stacks(self) -> None:
+        """See which native functions run below the user's lines."""
+        facts = self._known()
+        if not plans.wants_native(facts):
+            return
+        sampling = NativeStacks(self.lab.folder)
+        trial: Trial | str = sampling.why_not() or ""
+        if not trial:
+            given = self._lengths(0.1, 1)
+            trial = given if isinstance(given, str) else ""
+            if isinstance(given, plans.Lengths):
+                plan = plans.native_plan(given)
+                with sampling:
+                    trial = self._try("native stacks", plan, "native functions", sampling.look)
+        self.facts = with_native_stacks(facts, self.lab.start, trial, sampling)
+        if isinstance(self.facts.native, Missing):
+            self._miss("native stacks", self.facts.native.because)
+        self._keep()
+
     def _is_worth_a_reference(self) -> bool:
         """Tell whether the unchanged command is run once more, after the changes.
 
@@ -278,15 +304,24 @@ class _Schedule:
         seconds = max(2.0, min(left, share * self.ask.windows_s))
         return plans.lengths(self._known(), self.ask.steps, seconds, windows)
 
-    def _try(self, name: str, plan: TrialPlan, says: str) -> Trial | str:
-        """Run a trial that the diagnosis can do without; why, if it measured nothing."""
+    def _try(
+        self,
+        name: str,
+        plan: TrialPlan,
+        says: str,
+        also: Callable[[Path], None] | None = None,
+    ) -> Trial | str:
+        """Run a trial that the diagnosis can do without; why, if it measured nothing.
+
+        also: called a few times a second with the trial's folder.
+        """
         windows_s = sum(
             one.seconds if one.seconds < plans.NO_BOUND else 2.0 for one in plan.windows
         )
         about_s = self.start_s + windows_s
         try:
             limit_s = 3 * about_s + 60.0
-            late = _Late(windows_s)
+            late = Late(windows_s, also)
             trial = self._trial(
                 name, plan, limit_s, says=says, about_s=about_s, on_poll=late.is_over
             )
@@ -355,34 +390,3 @@ class _Schedule:
         elif trial.ended.exit_code:
             why = trial.why_not()
         return why or "no step was seen"
-
-
-class _Late:
-    """Tells when a trial is not going to end by itself: long after its clean stop was due, or
-    when what was to bring it about has failed inside.
-
-    seconds: how long after its first step the windows take.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._allowed_s = 2 * seconds + 60.0
-        self._first_s: float | None = None
-        self._next_s = 0.0
-        self._has_failed = False
-
-    def is_over(self, folder: Path) -> bool:
-        """Look at the record now and then, and at the clock."""
-        now_s = time.monotonic()
-        if now_s >= self._next_s:
-            self._look(folder)
-            # Reading costs the training time: at most a fiftieth.
-            self._next_s = now_s + max(_LOOK_S, 50 * (time.monotonic() - now_s))
-        late = self._first_s is not None and now_s - self._first_s > self._allowed_s
-        return late or self._has_failed
-
-    def _look(self, folder: Path) -> None:
-        processes = read_run(folder).processes
-        firsts = [one.first_step_ns / 1e9 for one in processes if one.first_step_ns]
-        self._first_s = min(firsts, default=None)
-        faults = [fault.site for one in processes if one.ticks for fault in one.faults]
-        self._has_failed = CONDITIONS in faults

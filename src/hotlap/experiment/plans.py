@@ -18,6 +18,8 @@ let go of it, and quick Python code beside them is not seen."""
 NO_BOUND: Final = 10**9
 NOTICEABLE: Final = 0.03
 """Share of the steps' time below which the input is not looked at closer."""
+BESIDE: Final = ("data_wait", "other", "logging")
+_WORTH_A_LOOK: Final = 0.1
 COMPUTE: Final = ("forward", "backward", "optimizer", "other", "logging")
 _LEAST_STEPS: Final = 4
 _MOST_STEPS: Final = 200
@@ -32,6 +34,7 @@ _AFTER_END: Final = 3
 """Some frameworks have fetched a batch or two ahead when an epoch ends."""
 _SAMPLES: Final = 256
 _PASS_S: Final = 1.5
+_NATIVE_S: Final = 8.0
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,16 @@ def epoch_end_plan(seconds: float) -> TrialPlan:
     )
 
 
+def native_plan(given: Lengths) -> TrialPlan:
+    """Return the plan of a trial that is sampled from outside, with the time to find symbols."""
+    return TrialPlan(
+        windows=(
+            WindowPlan("warm_up", given.warm_up, NO_BOUND),
+            WindowPlan("native", NO_BOUND, _NATIVE_S),
+        )
+    )
+
+
 def changed_plan(given: Lengths, change: str | None = None, value: Any = None) -> TrialPlan:
     """Return the plan of a trial with one change; without one, of its reference."""
     return TrialPlan(
@@ -169,6 +182,12 @@ def wants_operators(facts: Facts) -> bool:
     """Tell whether the model and the code around it take more of the steps than the input does."""
     shares = step_shares(facts)
     return sum(shares.get(name, 0.0) for name in COMPUTE) > shares.get("data_wait", 0.0)
+
+
+def wants_native(facts: Facts) -> bool:
+    """Tell whether code beside the model takes enough of the steps to look below its lines."""
+    shares = step_shares(facts)
+    return sum(shares.get(name, 0.0) for name in BESIDE) >= _WORTH_A_LOOK
 
 
 def worker_counts(facts: Facts) -> tuple[int, ...]:

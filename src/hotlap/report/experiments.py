@@ -14,6 +14,8 @@ TRIALS: Final = {
     "and the loader with other numbers of workers",
     "epoch end": "an epoch that was ended before its time: what the script does between two epochs",
     "operators": "a few steps under torch.profiler: which operators a line calls",
+    "native stacks": "as it stands, its stacks of C and C++ looked at from outside: which "
+    "libraries a line spends its time in",
     "reference": "unchanged once more: what changes are compared with, and how much equal runs "
     "differ",
 }
@@ -35,6 +37,7 @@ WINDOWS: Final = {
         "storage",
         "some samples with their files read from storage, then from memory: what waits for it",
     ),
+    "native": ("native stacks", "as it stands, looked at by py-spy from outside"),
     "epoch_end": ("epoch's end", "no batch more in this epoch: what comes before the next"),
     "operators": ("operators", "a few steps under torch.profiler: which operators a line calls"),
 }

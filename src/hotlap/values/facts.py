@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from hotlap.values.record import Place
 from hotlap.values.summary import RunSummary
-from hotlap.values.trial import OperatorEntry, ProfileEntry
+from hotlap.values.trial import NativeEntry, OperatorEntry, ProfileEntry
 
 T = TypeVar("T")
 
@@ -138,8 +138,9 @@ class Facts:
     step_series: step times of the watched trial in order, at most 4,000, evenly thinned.
     noise: relative difference of two equal windows (A/A), 95 %: what can be told apart here, now.
     compute_per_s, loader_per_s, prep_per_s, fetch_per_s: the ceilings of DESIGN §4.
-    storage: some samples cold and warm, by one reader. epoch_end: what comes between two epochs,
-    where the watched trial did not come to it.
+    native: functions of C and C++ below the user's lines. storage: some samples cold and warm, by
+    one reader. epoch_end: what comes between two epochs, where the watched trial did not come to
+    it.
     sample_ns: quantiles of single samples' times, ``{"p50", "p90", "p99", "max", "mean"}``.
     settings: what the user's code sets. defaults: what torch's switches were during the steps
     (``grad_mode``, ``anomaly``, ``threads``, ``parameter_dtypes``, ``foreach`` …).
@@ -159,6 +160,7 @@ class Facts:
     fetch_per_s: Measured[float] | Missing = Missing("the loader was not drained")
     storage: Measured[Storage] | Missing = Missing("it was not tried")
     epoch_end: Measured[EpochEnd] | Missing = Missing("it was not tried")
+    native: Measured[tuple[NativeEntry, ...]] | Missing = Missing("it was not tried")
     samples_per_step: float | None = None
     curve: tuple[WorkerPoint, ...] = ()
     sample_ns: Mapping[str, int] | None = None

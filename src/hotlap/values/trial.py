@@ -22,12 +22,14 @@ WINDOW_KINDS: Final[tuple[str, ...]] = (
     "storage",
     "operators",
     "epoch_end",
+    "native",
 )
 """``warm_up``: not measured. ``baseline``: as it stands. ``replay``: recorded batches instead of
 the training loader's, its workers stopped. ``drain``: the training loader alone, at its own
 settings. ``workers``: the same with ``workers`` workers. ``storage``: some samples read from
 storage, then from memory. ``operators``: under torch.profiler.
-``epoch_end``: the training loader ends its epoch at once, and the next one begins."""
+``epoch_end``: the training loader ends its epoch at once, and the next one begins.
+``native``: as it stands, and other processes of this user may look inside."""
 
 STATES: Final[tuple[str, ...]] = ("working", "blocked", "runqueue")
 """What a thread does: on a core, waiting for something, waiting for a core."""
@@ -167,3 +169,19 @@ class OperatorEntry:
     dtypes: tuple[str, ...] = ()
     until: int | None = None
     forward: Place | None = None
+
+
+@dataclass(frozen=True)
+class NativeEntry:
+    """A native function that runs below one line of the user's, by stacks from outside.
+
+    function: as its library names it, None where the library tells no names. library: without
+    version and suffix; None where it is not known. share: of the samples of the line (0-1).
+    samples: of the line.
+    """
+
+    place: Place
+    function: str | None
+    library: str | None
+    share: float
+    samples: int

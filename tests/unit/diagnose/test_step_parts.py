@@ -245,7 +245,7 @@ def test_cold_and_warm_samples_tell_storage_from_other_waits() -> None:
             entry("data_wait", 43, 0.5, "call", state="blocked", expression="fetch(i)"),
             storage=Measured(seen, "made"),
         )
-        return found("HL102", made).say
+        return str(found("HL102", made).say)
 
     assert "waiting for storage" in given(8)
     assert "not for storage" in given(72)

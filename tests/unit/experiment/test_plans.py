@@ -169,6 +169,11 @@ def test_an_epoch_longer_than_what_was_watched(
     assert plans.unseen_epoch(replace(seen, whole_run=True), process) is None
 
 
+def test_native_stacks_are_for_code_beside_the_model() -> None:
+    assert plans.wants_native(facts(wait=0.3))
+    assert not plans.wants_native(facts(wait=0.05))
+
+
 def test_windows_fit_into_a_short_run() -> None:
     seen = facts(steps=60, step_ns=MS, whole=True)
     found = given(seen)

@@ -11,6 +11,7 @@ import pytest
 
 from hotlap.errors import NotMeasurable
 from hotlap.experiment.measure import Ask, measure
+from hotlap.experiment.native_stacks import NativeStacks
 from hotlap.experiment.stored import load
 from hotlap.experiment.trials import Lab, Trial
 from hotlap.launch.trial import Ended
@@ -100,6 +101,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLab:
     """Return a lab whose clock is the schedule's."""
     made = FakeLab(["python", "train.py"], {}, tmp_path, tmp_path)
     monkeypatch.setattr("hotlap.experiment.measure.time.monotonic", lambda: made.clock_s)
+    monkeypatch.setattr(NativeStacks, "why_not", lambda _: "there is no py-spy here")
     return made
 
 
@@ -134,6 +136,19 @@ def test_one_trial_watches_and_one_measures_the_parts(lab: FakeLab) -> None:
     assert not facts.whole_run
     assert "horizon" in dict(facts.run.not_measured)
     assert load(lab.folder / "facts.json") == facts
+
+
+def test_native_stacks_come_last_with_what_is_left(
+    lab: FakeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NativeStacks, "why_not", lambda _: None)
+    monkeypatch.setattr("hotlap.experiment.plans.wants_native", lambda _: True)
+    seen = measure(lab, Ask(budget_s=300.0), threads)
+    assert names(lab)[-1] == "native stacks"
+    assert told(seen)["native stacks"] == "py-spy saw nothing"  # a made trial has no process
+    lab.asked.clear()
+    measure(lab, Ask(budget_s=30.0), threads)
+    assert "native stacks" not in names(lab)
 
 
 def test_the_default_budget_is_kept(lab: FakeLab) -> None:

@@ -7,7 +7,9 @@ two steps derives from ``Between`` and returns its result.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ from hotlap.sites.patches import Patches
 from hotlap.sites.steering import Own
 from hotlap.values.trial import WindowPlan, WindowResult
 
+_SET_PTRACER: Final = 0x59616D61
+_ANYBODY: Final = 2**64 - 1
 _PATIENCE: Final = 12
 """Steps in which two batches of each training loader must have been seen for a replay to begin."""
 
@@ -237,6 +241,21 @@ class FromStorage(Between):
         )
 
 
+class Open(Steps):
+    """The training as it stands; other processes of the same user may look at its stacks."""
+
+    def begin(self) -> None:
+        """Allow it, where the kernel's Yama module asks for that (prctl(2), PR_SET_PTRACER)."""
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_SET_PTRACER, ctypes.c_ulong(_ANYBODY), 0, 0, 0)
+
+    def end(self) -> tuple[str, ...]:
+        """Forbid it again."""
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_SET_PTRACER, 0, 0, 0, 0)
+        return ()
+
+
 class EpochEnds(Steps):
     """The epoch ends at once; then come the first steps of the next."""
 
@@ -282,6 +301,7 @@ STEPS: dict[str, type[Steps]] = {
     "replay": Replayed,
     "operators": Profiled,
     "epoch_end": EpochEnds,
+    "native": Open,
 }
 BETWEEN: dict[str, type[Between]] = {
     "drain": Drained,
