@@ -190,6 +190,7 @@ def _gpus(samples: Sequence[Sample], facts: dict[str, Any]) -> tuple[dict[str, A
             mean[moment] = sum(told) / len(told) if told else None
         mean["memory_used_bytes"] = _highest(readings, "memory_used_bytes")
         mean["memory_total_bytes"] = _highest(readings, "memory_total_bytes")
+        mean["others"] = _highest(readings, "others")
         reasons = {word for one in readings for word in one.get("throttled_by") or ()}
         mean["throttled_by"] = sorted(reasons)
         found.append(mean)

@@ -70,8 +70,11 @@ def floor_of(facts: Facts) -> float:
 
 
 def busy_words(facts: Facts) -> str | None:
-    """Return in words that other programs use the cores of this training; None if they do not."""
+    """Return in words that other programs use the cores or the GPUs of this training; None if they
+    do not."""
     others = facts.run.machine.others_cpu_share
-    if others is None or others < _BUSY:
-        return None
-    return f"other programs use {others * 100:.0f} % of the cores that this training may use"
+    if others is not None and others >= _BUSY:
+        return f"other programs use {others * 100:.0f} % of the cores that this training may use"
+    if any(gpu.get("others") for gpu in facts.run.machine.gpus):
+        return "other programs compute on the GPU that this training uses"
+    return None

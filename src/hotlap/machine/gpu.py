@@ -7,7 +7,7 @@ different models an index may name another one, unless ``CUDA_DEVICE_ORDER=PCI_B
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,15 +74,29 @@ class Gpus:
         pcie_width_max, capability`` (``[9, 0]``); None where the driver does not tell."""
         return [self._facts(index, handle) for index, handle in self._handles]
 
-    def sample(self) -> list[dict[str, Any]]:
+    def sample(self, own: Collection[int] = ()) -> list[dict[str, Any]]:
         """Return per GPU, None where the driver does not tell:
 
         ``index``; ``busy_share`` and ``memory_busy_share`` (0-1, of the driver's last period, up to
         1 s: some kernel ran, not how much of the GPU it used); ``memory_used_bytes``,
         ``memory_total_bytes``; ``sm_clock_hz``, ``memory_clock_hz``; ``power_mw``;
-        ``temperature_c``; ``throttled_by`` (words); ``pcie_generation``, ``pcie_width``.
+        ``temperature_c``; ``throttled_by`` (words); ``pcie_generation``, ``pcie_width``;
+        ``others``: how many processes beside ours compute on it.
+
+        own: numbers of our processes. In a container the driver may count processes by other
+        numbers: where it names none of ours, nothing is said of others.
         """
-        return [self._sample(index, handle) for index, handle in self._handles]
+        return [
+            {**self._sample(index, handle), "others": self._others(handle, own)}
+            for index, handle in self._handles
+        ]
+
+    def _others(self, handle: Any, own: Collection[int]) -> int | None:
+        found = self._ask("nvmlDeviceGetComputeRunningProcesses", handle)
+        if found is None:
+            return None
+        pids = {int(one.pid) for one in found}
+        return len(pids.difference(own)) if pids.intersection(own) else None
 
     def close(self) -> None:
         """End the connection; the object is of no use after."""

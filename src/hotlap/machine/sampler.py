@@ -89,7 +89,10 @@ class Sampler:
         sample.update(self._tree(at_ns))
         sample.update(self._traffic())
         sample.update(self._memory())
-        sample["gpus"] = self._gpus.sample() if self._gpus else []
+        sample["gpus"] = []
+        if self._gpus is not None:
+            own = processes.members(self._pid, self._root)
+            sample["gpus"] = self._gpus.sample(frozenset(own))
         return sample
 
     def close(self) -> None:

@@ -159,7 +159,11 @@ def busy(machine: MachineSummary) -> str:
     if machine.throttled_share is not None and machine.throttled_share >= DISTURBING:
         part = share(machine.throttled_share)
         said.append(f"the CPU quota held the training back in {part} of its periods")
-    return sentence(f"Meanwhile {' and '.join(said)}") if said else ""
+    shared = [str(gpu["index"]) for gpu in machine.gpus if gpu.get("others")]
+    if shared:
+        said.append(f"other programs computed on GPU {', '.join(shared)} as well")
+    listed = " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+    return sentence(f"Meanwhile {listed}") if said else ""
 
 
 def _finite(value: float | None) -> float | None:

@@ -57,6 +57,9 @@ def library(count: int = 3, **changes: Any) -> Any:
         "nvmlDeviceGetMaxPcieLinkGeneration": lambda _: 5,
         "nvmlDeviceGetMaxPcieLinkWidth": lambda _: 16,
         "nvmlDeviceGetCudaComputeCapability": lambda _: (9, 0),
+        "nvmlDeviceGetComputeRunningProcesses": lambda _: [
+            types.SimpleNamespace(pid=pid) for pid in (7, 8, 90)
+        ],
     }
     module = types.ModuleType("pynvml")
     for name, value in {**calls, **changes}.items():
@@ -175,7 +178,7 @@ def test_one_sample(install: Install) -> None:
     gpus, because = gpu.connect({})
     assert because is None
     assert gpus is not None
-    assert gpus.sample() == [
+    assert gpus.sample(own={7, 8}) == [
         {
             "index": 0,
             "busy_share": 0.75,
@@ -189,8 +192,22 @@ def test_one_sample(install: Install) -> None:
             "throttled_by": ["software power cap", "hardware thermal slowdown"],
             "pcie_generation": 4,
             "pcie_width": 16,
+            "others": 1,
         }
     ]
+
+
+@pytest.mark.parametrize(
+    ("own", "others"), [({7, 8, 90}, 0), ({7}, 2), ({1}, None), (frozenset(), None)]
+)
+def test_others_are_told_only_where_ours_are_among_them(
+    install: Install, own: set[int], others: int | None
+) -> None:
+    """In a container the driver may count processes by the host's numbers."""
+    install(library(count=1))
+    gpus, _ = gpu.connect({})
+    assert gpus is not None
+    assert gpus.sample(own)[0]["others"] == others
 
 
 def test_facts(install: Install) -> None:
@@ -223,7 +240,7 @@ def test_what_a_gpu_does_not_tell_is_none(install: Install) -> None:
     )
     gpus, _ = gpu.connect({})
     assert gpus is not None
-    (sample,) = gpus.sample()
+    (sample,) = gpus.sample({7})
     missing = {name for name, value in sample.items() if value is None}
     expected = {"power_mw", "busy_share", "memory_busy_share", "throttled_by", "sm_clock_hz"}
     assert missing == expected

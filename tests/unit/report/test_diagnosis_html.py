@@ -292,11 +292,16 @@ def test_trials_keep_what_is_not_known_of_them() -> None:
 
 def test_a_busy_machine_is_named() -> None:
     case = CASES["input_bound"]()
-    machine = replace(case.facts.run.machine, others_cpu_share=0.31, throttled_share=0.2)
+    machine = replace(
+        case.facts.run.machine,
+        others_cpu_share=0.31,
+        throttled_share=0.2,
+        gpus=({"index": 3, "others": 2},),
+    )
     facts = replace(case.facts, run=replace(case.facts.run, machine=machine))
     words = (
-        "Meanwhile other programs used 31 % of the cores and the CPU quota held the training "
-        "back in 20 % of its periods."
+        "Meanwhile other programs used 31 % of the cores, the CPU quota held the training "
+        "back in 20 % of its periods and other programs computed on GPU 3 as well."
     )
     assert words in _text(_Page(diagnosis_html(facts, case.diagnosis)))
     assert words in " ".join(diagnosis_page(facts, case.diagnosis).split())
