@@ -100,7 +100,7 @@ def test_processes_that_come_and_go_while_sampling() -> None:
 
 
 class Gpus:
-    def sample(self, own: frozenset[int]) -> list[dict[str, Any]]:
+    def sample(self, _own: frozenset[int]) -> list[dict[str, Any]]:
         return [{"index": 0}]
 
     def close(self) -> None:
