@@ -12,9 +12,12 @@ from hotlap.diagnose.shares import run_share, step_share, training_loader
 from hotlap.diagnose.step_lines import framework_lines
 from hotlap.stats.knee import knee
 from hotlap.values.facts import Facts, Measured, WorkerPoint
+from hotlap.values.finding import Bounds
 from hotlap.values.summary import LoaderSummary
 
 _BETWEEN_STEPS = ("epoch_edge", "evaluation", "other")
+_COLLATERAL = 1.5
+"""More than half of the wait again is not believed: a replay is of a few batches."""
 _WAITING = 0.2
 """Share of a sample's time from which on it is said to wait."""
 _FASTER = 1.5
@@ -103,6 +106,25 @@ def _hidden(facts: Facts, workers: int) -> str | None:
         f"the loader alone delivers {facts.loader_per_s.value:,.0f} samples/s, the training takes "
         f"{rate:,.0f}: what it waits for is not the preparing of samples"
     )
+
+
+def relief(facts: Facts, data: Input, share: float, least: float = 0.7) -> Bounds:
+    """Return bounds of what is gained when a cause in preparing samples is gone.
+
+    share: of the run (0-1), by the lines of the cause. least: part of it that goes away at least.
+
+    Loading costs more than the wait: it takes caches and cores from the model, whose steps are
+    faster on batches that are there (the ceiling G). With workers preparing and training overlap,
+    and a step is as long as its preparing (DS-Analyzer: the slower of the two). In both cases what
+    the wait takes goes with as much again as G shows, and never more than that in all.
+    """
+    whole = min(share, data.wait)
+    steps, rate = run_share(facts, "steps"), present_rate(facts)
+    most = whole
+    if steps and rate and data.wait > 0.0 and isinstance(facts.compute_per_s, Measured):
+        ceiling = steps * (1.0 - rate / facts.compute_per_s.value)
+        most = whole * min(_COLLATERAL, max(1.0, ceiling / data.wait))
+    return Bounds(whole * least, min(0.99, most))
 
 
 def remaking(facts: Facts, costs: Sequence[Cost]) -> list[Cost]:

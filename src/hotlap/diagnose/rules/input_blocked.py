@@ -20,7 +20,7 @@ from typing import Final
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import Input, input_of, reads_from_storage
+from hotlap.diagnose.input import Input, input_of, reads_from_storage, relief
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
@@ -70,7 +70,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="data_wait",
-            share=predict.recoverable(min(region.share, data.wait), least=0.75),
+            share=relief(facts, data, region.share, least=0.75),
             reason=retries,
             remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
             say=(

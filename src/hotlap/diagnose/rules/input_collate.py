@@ -14,9 +14,8 @@ ahead of the training, or let the data set return whole batches (`__getitems__`)
 
 from __future__ import annotations
 
-from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.input import input_of
+from hotlap.diagnose.input import input_of, relief
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
@@ -47,7 +46,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="data_wait",
-            share=predict.recoverable(min(region.share, data.wait)),
+            share=relief(facts, data, region.share),
             remedy=Remedy("code", ("batched_fetch",), "nothing, if the batches stay the same"),
             say=(
                 f"{percent(region.share)} of the time goes into collate, where samples become a "

@@ -22,7 +22,7 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import Input, best_point, input_of
+from hotlap.diagnose.input import Input, best_point, input_of, relief
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import Kind, region_kind
@@ -83,12 +83,12 @@ def _concentrated(facts: Facts, region: Region) -> Region:
     return region_of(inside, costs_of(facts)) or region
 
 
-def _recoverable(data: Input, region: Region, kind: Kind | None) -> Bounds:
+def _recoverable(facts: Facts, data: Input, region: Region, kind: Kind | None) -> Bounds:
     """Return bounds of what goes away; with smaller images also what is done to large ones."""
-    share = predict.recoverable(min(region.share, data.wait))
+    share = relief(facts, data, region.share)
     if kind is None or kind.name != "image decoding" or data.region is None:
         return share
-    return Bounds(share.low, min(0.99, data.wait, data.region.share))
+    return Bounds(share.low, relief(facts, data, data.region.share).high)
 
 
 def _found(facts: Facts, data: Input, region: Region) -> Finding:
@@ -110,7 +110,7 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
         region,
         Claim(
             phase="data_wait",
-            share=_recoverable(data, region, kind),
+            share=_recoverable(facts, data, region, kind),
             remedy=Remedy("code", knobs, "nothing, if the samples stay the same"),
             say=(
                 f"The training waits for data for {percent(data.wait)} of its time, and "

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import re
 
-from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
-from hotlap.diagnose.input import input_of
+from hotlap.diagnose.input import input_of, relief
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, line_of, percent, texts_of
 from hotlap.values.facts import Facts
@@ -50,7 +49,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             region,
             Claim(
                 phase="data_wait",
-                share=predict.recoverable(min(region.share, data.wait), least=0.75),
+                share=relief(facts, data, region.share, least=0.75),
                 first=region.line,
                 reason=True,
                 remedy=Remedy("code", (), "nothing: the same values in another order in memory"),
