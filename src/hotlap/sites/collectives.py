@@ -1,4 +1,4 @@
-"""Collectives that the script calls itself, and waits for pending ones.
+"""Collectives that the script calls itself, and those with which DDP sends a module's buffers.
 
 Channel ``collective``: subject = the name. DDP's own reduction runs in C++ inside backward and
 is not seen here.
@@ -15,6 +15,7 @@ from hotlap.sites.patches import Patches
 MODULES = ("torch",)
 CHANNELS = ("collective",)
 NAMES = (
+    "_broadcast_coalesced",
     "all_reduce",
     "all_gather",
     "all_gather_into_tensor",
@@ -47,12 +48,11 @@ def install(hub: Hub, patches: Patches) -> None:
 
     channel = hub.channel("collective")
     for name in NAMES:
-        original = getattr(place, name, None)
-        if original is None:
-            continue
-        wrapped = around(original, channel, _constant(name))
-        patches.set("collective", place, name, wrapped)
-        patches.set("collective", torch.distributed, name, wrapped)
+        for module in (place, torch.distributed):
+            original = getattr(module, name, None)
+            if original is not None:
+                wrapped = around(original, channel, _constant(name))
+                patches.set("collective", module, name, wrapped)
 
 
 def _constant(name: str) -> Any:

@@ -49,6 +49,9 @@ def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
     return dict(parts)
 
 
+BUFFERS = (
+    "torch.nn.parallel.distributed.DistributedDataParallel._distributed_broadcast_coalesced"
+)
 SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
 HEAVY = tuple(range(10, 0, -1))
 
@@ -254,6 +257,10 @@ FIRES: dict[str, Facts] = {
     "HL503": facts(
         run({}, trainers=tuple(process({"communication": 0.5}, rank=k) for k in (0, 1))),
         entry("communication", 16, 0.5, state="blocked", expression="dist.all_reduce(loss)"),
+    ),
+    "HL504": facts(
+        run({}, trainers=tuple(process({"communication": 0.5}, rank=k) for k in (0, 1))),
+        entry("communication", 16, 0.5, state="blocked", expression="model(x)", leaf=BUFFERS),
     ),
     "HL601": facts(
         run(HEALTHY_STEP),

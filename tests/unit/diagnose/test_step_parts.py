@@ -15,6 +15,7 @@ from hotlap.diagnose.wishes import wishes
 from hotlap.values.facts import Facts, Measured, Setting, Storage
 from hotlap.values.finding import Clear, Finding
 from unit.diagnose.made import (
+    HEALTHY,
     HEALTHY_STEP,
     entry,
     facts,
@@ -22,6 +23,7 @@ from unit.diagnose.made import (
     loader,
     operator,
     place,
+    process,
     run,
 )
 
@@ -235,6 +237,35 @@ def test_a_sleep_after_an_error_is_the_reason_of_a_wait() -> None:
     assert found("HL102", given("sleep_after_error")).reason
     assert "tried again" in found("HL102", given("sleep_after_error")).say
     assert not found("HL102", given("sleep")).reason
+
+
+def test_what_is_written_in_evaluation_mode_is_saving() -> None:
+    def given(text: str) -> Facts:
+        return facts(
+            run(HEALTHY_STEP, phases={"evaluation": 0.5}),
+            *HEALTHY,
+            entry("evaluation", 53, 0.45, "save", expression=text, callers=(place(77, "main"),)),
+        )
+
+    saving = found("HL701", given("json.dump(weights, file)"))
+    assert isinstance(saving, Finding)
+    assert saving.locations[0].line == 53
+    assert "binary" in saving.say
+    assert isinstance(found("HL702", given("json.dump(weights, file)")), Clear)
+    assert isinstance(found("HL701", given("json.load(file)")), Clear)
+    assert isinstance(found("HL702", given("json.load(file)")), Finding)
+
+
+def test_buffers_that_ddp_sends_are_named_before_collectives_in_general() -> None:
+    leaf = "torch.nn.parallel.distributed.DistributedDataParallel._distributed_broadcast_coalesced"
+    ranks = tuple(process({"forward": 0.6}, rank=k) for k in (0, 1))
+    sent = facts(
+        run({"forward": 0.6}, trainers=ranks),
+        entry("forward", 16, 0.5, state="blocked", expression="model(x)", leaf=leaf),
+    )
+    assert judge(sent).findings[0].code == "HL504"
+    alone = facts(run({"forward": 0.6}), entry("forward", 16, 0.5, leaf=leaf))
+    assert isinstance(found("HL504", alone), Clear)
 
 
 def test_cold_and_warm_samples_tell_storage_from_other_waits() -> None:

@@ -16,10 +16,12 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.misplaced import saves_beside
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share, steps_of, trainer_of
 from hotlap.diagnose.step_lines import training_function
+from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -46,6 +48,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     named = place or (region.line if region else None)
     where = f" at {at(named)}" if named else ""
     quoted = f": {text_of(facts, region.top)}" if region else ""
+    kind = region_kind(region.costs) if region else None
+    binary = "in a binary format, " if kind is not None and kind.name == "parsing" else ""
     return finding(
         facts,
         Rule(CODE, NAME, scope="run"),
@@ -57,8 +61,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("code", (), "how much work a crash can cost"),
             say=(
                 f"{percent(share)} of the time goes into saving checkpoints{where}{each}{quoted}. "
-                "Save "
-                f"less often (every n minutes), or in the background."
+                f"Save {binary}less often (every n minutes), or in the background."
             ),
             evidence=(Evidence("saves", count or None, "in the trial"),),
         ),
@@ -76,7 +79,7 @@ def _saving(costs: tuple[Cost, ...]) -> Region | None:
     }
 
     def belongs(one: Cost) -> bool:
-        if one.phase == "checkpoint":
+        if one.phase == "checkpoint" or saves_beside(one):
             return True
         beside = one.phase in ("other", "logging") and one.role == "trainer"
         return beside and (one.place.file, one.place.function) in saves

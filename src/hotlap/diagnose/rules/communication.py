@@ -16,6 +16,7 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.misplaced import sends_buffers
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.values.facts import Facts
@@ -55,6 +56,8 @@ def _communicates(cost: Cost) -> bool:
     if cost.role != "trainer":
         return False
     if cost.phase == "communication":
+        return True
+    if sends_buffers(cost):
         return True
     return any("torch.distributed" in leaf for leaf, _ in cost.leaves[:2]) and (
         cost.phase in ("other", "forward", "optimizer")

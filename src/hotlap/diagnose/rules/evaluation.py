@@ -17,6 +17,7 @@ from __future__ import annotations
 from hotlap.diagnose.build import Claim, Rule, finding
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.input import remaking
+from hotlap.diagnose.misplaced import saves_beside
 from hotlap.diagnose.regions import region_of, select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share
@@ -39,6 +40,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     costs = costs_of(facts)
     # A framework makes the next epoch's loader before it trains again: that is none of evaluation.
     others = {id(one) for one in remaking(facts, costs) if one.phase == "evaluation"}
+    # Nor is saving the model in its evaluation mode.
+    others |= {id(one) for one in costs if one.phase == "evaluation" and saves_beside(one)}
     share -= sum(one.share for one in costs if id(one) in others)
     if share < _MUCH:
         return Clear(f"evaluation takes {percent(share)} of the time")
