@@ -58,6 +58,7 @@ RULES: Final[tuple[str, ...]] = (
     "garbage",
     "straggler",
     "gradient_sync",
+    "busy_thread",
     "broadcast_buffers",
     "communication",
     "growth",

@@ -115,7 +115,7 @@ ARGUMENTS: Final[dict[str, tuple[tuple[str, ...], frozenset[str]]]] = {
             "dataloader_num_workers dataloader_pin_memory dataloader_persistent_workers "
             "dataloader_prefetch_factor gradient_accumulation_steps gradient_checkpointing fp16 "
             "bf16 tf32 torch_compile optim logging_steps save_steps eval_steps group_by_length "
-            "ddp_find_unused_parameters use_cpu".split()
+            "ddp_find_unused_parameters use_cpu skip_memory_metrics".split()
         ),
     ),
 }

@@ -40,6 +40,7 @@ def watched(trial: Trial, stopped: bool, horizon: int | None) -> Facts | None:
         run=run,
         whole_run=trial.is_sound and not stopped,
         profile=_profile(record, process),
+        threads=tuple(process.profile_facts.get("threads", ())),
         step_series=series(process),
         samples_per_step=_samples_per_step(run),
         sample_ns=_sample_ns(process.sample_clock),

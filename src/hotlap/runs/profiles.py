@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from hotlap.runs.fitting import need
 from hotlap.values.record import Place
-from hotlap.values.trial import OperatorEntry, ProfileEntry
+from hotlap.values.trial import OperatorEntry, ProfileEntry, ThreadEntry
 
 PARTS: Final = 16
 """Equal parts of the time from the first step to the end, in ``ProfileEntry.over_time``."""
@@ -59,8 +59,12 @@ class Tables:
         """Return what the samplers say of themselves, trainer and workers added up by role.
 
         ``files``: the user's source files that the trainer had loaded, the entry script first.
+        ``threads``: the Python threads that worked beside the one that trains.
         """
         facts: dict[str, Any] = {}
+        beside = [one for table in self.of("prof") for one in _threads(table)]
+        if beside:
+            facts["threads"] = tuple(beside)
         files = [file for table in self.of("prof") for file in table.get("files", ())]
         if files:
             facts["files"] = tuple(dict.fromkeys(files))
@@ -166,8 +170,22 @@ def _checked(table: dict[str, Any]) -> None:
     need(table["role"], str, "role")
     need(table["begin_ns"], int | None, "begin_ns")
     need(tuple(table.get("files", ())), tuple[str, ...], "files")
+    _threads(table)
     for _ in _rows(table, (0, 1)):
         pass
+
+
+def _threads(table: dict[str, Any]) -> list[ThreadEntry]:
+    return [
+        ThreadEntry(
+            name=need(row["name"], str, "name"),
+            leaf=need(row["leaf"], str, "leaf"),
+            place=_place_of(row["place"]),
+            cpu_ns=need(row["cpu_ns"], int, "cpu_ns"),
+            wall_ns=need(row["wall_ns"], int, "wall_ns"),
+        )
+        for row in table.get("threads", ())
+    ]
 
 
 def _rows(

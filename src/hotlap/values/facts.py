@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from hotlap.values.record import Place
 from hotlap.values.summary import RunSummary
-from hotlap.values.trial import NativeEntry, OperatorEntry, ProfileEntry
+from hotlap.values.trial import NativeEntry, OperatorEntry, ProfileEntry, ThreadEntry
 
 T = TypeVar("T")
 
@@ -134,7 +134,8 @@ class Facts:
     run: the account of the watched trial, which ran as the user would run it.
     whole_run: the watched trial came to its own end, so its shares are those of the whole run.
     profile: sampled stacks of trainer and workers of the watched trial.
-    source: the user's lines that the profile names, by ``"file:line"``.
+    source: the user's lines that the profile names, by ``"file:line"``. threads: Python threads
+    that worked beside the one that trains.
     step_series: step times of the watched trial in order, at most 4,000, evenly thinned.
     noise: relative difference of two equal windows (A/A), 95 %: what can be told apart here, now.
     compute_per_s, loader_per_s, prep_per_s, fetch_per_s: the ceilings of DESIGN §4.
@@ -152,6 +153,7 @@ class Facts:
     profile: Measured[tuple[ProfileEntry, ...]] | Missing = Missing("no profile was taken")
     source: Mapping[str, SourceLine] = field(default_factory=dict)
     operators: Measured[tuple[OperatorEntry, ...]] | Missing = Missing("not profiled")
+    threads: tuple[ThreadEntry, ...] = ()
     step_series: tuple[int, ...] = ()
     noise: Measured[float] | Missing = Missing("no repeat was made")
     compute_per_s: Measured[float] | Missing = Missing("no replay was made")

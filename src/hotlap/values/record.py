@@ -203,6 +203,7 @@ class Process:
     profile_facts: dict[str, Any] = field(default_factory=dict)
     """By role: processes, looks, hz, lasted_ns, cost_ns (CPU time of the samplers), late, late_ns
     (looks that had to wait, and for how long). ``files``: the user's modules, entry script first.
+    ``threads``: ``ThreadEntry`` for each Python thread that worked beside the one that trains.
     """
     operators: tuple[OperatorEntry, ...] = ()
     """torch's operators by the user's line, from a window under torch's profiler."""

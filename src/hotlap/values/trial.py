@@ -185,3 +185,19 @@ class NativeEntry:
     library: str | None
     share: float
     samples: int
+
+
+@dataclass(frozen=True)
+class ThreadEntry:
+    """A Python thread of the training process beside the one that trains.
+
+    name: as ``threading`` has it. leaf: the innermost function in which it mostly was, as
+    ``module.function``. place: the user's line above that; None where there was none. cpu_ns: time
+    on a core; of wall_ns in which it was looked at, after the first step.
+    """
+
+    name: str
+    leaf: str
+    place: Place | None
+    cpu_ns: int
+    wall_ns: int

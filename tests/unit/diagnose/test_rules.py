@@ -10,9 +10,11 @@ from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import RULES, all_rules, rule
 from hotlap.values.facts import Facts, Measured, Setting, WhatIf, WorkerPoint
 from hotlap.values.finding import Clear, Finding, Unknown
+from hotlap.values.trial import ThreadEntry
 from unit.diagnose.made import (
     HEALTHY,
     HEALTHY_STEP,
+    SECOND,
     entry,
     facts,
     line,
@@ -49,9 +51,7 @@ def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
     return dict(parts)
 
 
-BUFFERS = (
-    "torch.nn.parallel.distributed.DistributedDataParallel._distributed_broadcast_coalesced"
-)
+BUFFERS = "torch.nn.parallel.distributed.DistributedDataParallel._distributed_broadcast_coalesced"
 SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
 HEAVY = tuple(range(10, 0, -1))
 
@@ -236,6 +236,12 @@ FIRES: dict[str, Facts] = {
     ),
     "HL402": facts(run(HEALTHY_STEP), entry("other", 19, 0.3, expression="copy.deepcopy(state)")),
     "HL403": facts(run(HEALTHY_STEP), *HEALTHY, counts={"gc_ns": 20e9, "collections": 1000}),
+    "HL404": facts(
+        run({"forward": 0.6, "backward": 0.3}),
+        entry("forward", 30, 0.6, "forward", state="blocked"),
+        entry("backward", 12, 0.3, state="blocked"),
+        threads=(ThreadEntry("monitor", "tool.poll", place(4, "poll"), 6 * SECOND, 10 * SECOND),),
+    ),
     "HL501": facts(
         run(
             {},

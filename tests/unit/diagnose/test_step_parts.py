@@ -14,6 +14,7 @@ from hotlap.diagnose.step_lines import framework_lines, training_function
 from hotlap.diagnose.wishes import wishes
 from hotlap.values.facts import Facts, Measured, Setting, Storage
 from hotlap.values.finding import Clear, Finding
+from hotlap.values.trial import ThreadEntry
 from unit.diagnose.made import (
     HEALTHY,
     HEALTHY_STEP,
@@ -266,6 +267,31 @@ def test_buffers_that_ddp_sends_are_named_before_collectives_in_general() -> Non
     assert judge(sent).findings[0].code == "HL504"
     alone = facts(run({"forward": 0.6}), entry("forward", 16, 0.5, leaf=leaf))
     assert isinstance(found("HL504", alone), Clear)
+
+
+@pytest.mark.parametrize(
+    ("state", "cpu_ns", "is_said"),
+    [
+        ("blocked", 60, True),
+        ("runqueue", 60, True),
+        ("working", 60, False),
+        ("blocked", 10, False),
+    ],
+)
+def test_a_thread_is_to_blame_only_where_it_works_and_the_training_waits(
+    state: str, cpu_ns: int, is_said: bool
+) -> None:
+    given = facts(
+        run({"forward": 0.6}),
+        entry("forward", 30, 0.6, "forward", state=state),
+        threads=(ThreadEntry("t", "transformers.x.peak_monitor_func", None, cpu_ns, 100),),
+        settings=(Setting("skip_memory_metrics", False, place(84)),),
+    )
+    answer = found("HL404", given)
+    assert isinstance(answer, Finding) == is_said
+    if is_said:
+        assert answer.locations[0].line == 84
+        assert "skip_memory_metrics" in answer.say
 
 
 def test_cold_and_warm_samples_tell_storage_from_other_waits() -> None:

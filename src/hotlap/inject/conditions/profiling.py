@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from hotlap.inject.conditions.profile import Table, Waiting
 from hotlap.inject.conditions.sampler import Sampler, Stack, Stacks
+from hotlap.inject.conditions.threads_beside import ThreadsBeside
 from hotlap.probe.collector import Collector
 from hotlap.probe.places import Places
 from hotlap.probe.recorder import Recorder
@@ -63,6 +64,7 @@ class Profiling:
         self._said = False
         self._lost = False
         self._stacks = Stacks(self._recorder.places)
+        self._beside = ThreadsBeside(self._recorder.places)
         self._table = Table(self._stacks)
         self._waiting = self._make_waiting()
         self._sampler: Sampler | None = None
@@ -161,6 +163,8 @@ class Profiling:
             self._waiting.look(now, stack, ns, spent)
 
     def _pause(self) -> None:
+        if not self._worker and self._recorder.timeline.ticks:
+            self._beside.look(self._target())
         now = perf_counter_ns()
         if now >= self._next_write_ns:
             age = now - self._begun_ns
@@ -207,6 +211,7 @@ class Profiling:
             "late": sampler.late,
             "late_ns": sampler.late_ns,
             "cost_ns": sampler.cost_ns,
+            "threads": self._beside.to_list(),
             **table.to_dict(self._recorder.places.shown),
         }
         return frames.encode_json("prof", content)
