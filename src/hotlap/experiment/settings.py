@@ -61,6 +61,7 @@ CALLS: Final[dict[str, tuple[str, Argument | None]]] = {
     "memory_allocated": ("memory_stats", None),
     "memory_summary": ("memory_stats", None),
     "torch.profiler.profile": ("profiler", None),
+    "FlopCounterMode": ("dispatch_mode", None),
 }
 """Name of a function, or its dotted name where the last part is too common, to the setting's."""
 

@@ -294,6 +294,29 @@ def test_a_thread_is_to_blame_only_where_it_works_and_the_training_waits(
         assert "skip_memory_metrics" in answer.say
 
 
+def test_operators_of_a_compiled_graph_are_no_mode() -> None:
+    graph = facts(
+        run({"forward": 0.4, "backward": 0.5}),
+        entry("forward", 30, 0.4, leaf="torch._ops.OpOverload.__call__"),
+        entry("backward", 12, 0.5, leaf="torch._ops.OpOverload.__call__"),
+    )
+    assert isinstance(found("HL324", graph), Clear)
+
+
+@pytest.mark.parametrize(("leaf", "beside"), [("__main__.SAM.step", 0.25), ("torch.optim.x", 0.1)])
+def test_passes_are_made_twice_only_by_an_optimizer_of_torchs_and_at_like_cost(
+    leaf: str, beside: float
+) -> None:
+    """SAM moves the weights between the two; an LBFGS makes many passes inside of its step."""
+    given = facts(
+        run({"backward": 0.5}),
+        entry("backward", 63, beside, "closure", callers=(place(66),)),
+        entry("backward", 63, 0.25, "closure", callers=(place(67),)),
+        entry("optimizer", 67, 0.05, leaf=leaf),
+    )
+    assert isinstance(found("HL325", given), Clear)
+
+
 def test_cold_and_warm_samples_tell_storage_from_other_waits() -> None:
     def given(warm_blocked_ns: int, cold_blocked_ns: int = 80) -> str:
         seen = Storage(10, 10, 1 << 20, 100, 90, cold_blocked_ns, warm_blocked_ns, None)
