@@ -26,6 +26,8 @@ TELLING = re.compile(
     r"|costly|flaw|mistake|(?<!de)bug|culprit|speed ?up|optimi[sz]ation|faster|\bleak\b|should be"
     r"|on purpose|too (many|much|often|large|small|heavy)|hotlap"
 )
+SUBJECTS = {"92_bug_reports": "bug", "93_radiator_agent": "leak"}
+"""Words that are what a training is about: reports of bugs, the heat that leaks out of a house."""
 EXACT_NAMES = {"slow.py"}
 """What a usage line says: the file's own name."""
 
@@ -109,8 +111,9 @@ def test_the_ratio_was_measured(folder: Path) -> None:
 @each
 def test_the_script_tells_nothing(folder: Path) -> None:
     said = list(_told((folder / "slow.py").read_text(encoding="utf-8")))
-    assert not [text for text in said if TELLING.search(text)]
-    assert not TELLING.search(folder.name)
+    subject = SUBJECTS.get(folder.name, "\n")
+    told = [text.replace(subject, "") for text in (*said, folder.name)]
+    assert not [text for text in told if TELLING.search(text)]
 
 
 @each
@@ -149,5 +152,5 @@ def test_there_are_enough_of_each_kind() -> None:
 
 
 def test_folders_are_numbered_without_gaps() -> None:
-    numbers = [int(folder.name[:2]) for folder in FOLDERS]
+    numbers = sorted(int(folder.name.partition("_")[0]) for folder in FOLDERS)
     assert numbers == list(range(1, len(numbers) + 1))

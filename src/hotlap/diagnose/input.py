@@ -113,15 +113,15 @@ def relief(facts: Facts, data: Input, share: float, least: float = 0.7) -> Bound
 
     share: of the run (0-1), by the lines of the cause. least: part of it that goes away at least.
 
-    Loading costs more than the wait: it takes caches and cores from the model, whose steps are
-    faster on batches that are there (the ceiling G). With workers preparing and training overlap,
-    and a step is as long as its preparing (DS-Analyzer: the slower of the two). In both cases what
-    the wait takes goes with as much again as G shows, and never more than that in all.
+    Without workers loading costs more than the wait: it takes turns with the model on one core and
+    leaves it cold caches, so that steps on batches that are there are faster (the ceiling G). What
+    the wait takes then goes with as much again as G shows, and never more than that in all.
     """
     whole = min(share, data.wait)
     steps, rate = run_share(facts, "steps"), present_rate(facts)
     most = whole
-    if steps and rate and data.wait > 0.0 and isinstance(facts.compute_per_s, Measured):
+    alone = not data.workers and data.wait > 0.0
+    if alone and steps and rate and isinstance(facts.compute_per_s, Measured):
         ceiling = steps * (1.0 - rate / facts.compute_per_s.value)
         most = whole * min(_COLLATERAL, max(1.0, ceiling / data.wait))
     return Bounds(whole * least, min(0.99, most))

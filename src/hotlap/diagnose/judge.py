@@ -77,10 +77,11 @@ def _sum(facts: Facts, phases: Sequence[str]) -> float | None:
 
 
 def _weight(finding: Finding) -> tuple[float, float]:
+    """Rank by what is surely gained rather than by what may be: the upper bound is the softer."""
     share = finding.recoverable_share
-    middle = ((share.low or 0.0) + (share.high or 0.0)) / 2
+    expected = (2 * (share.low or 0.0) + (share.high or 0.0)) / 3
     proven = 1.15 if finding.status == "proven" else 1.0
-    return middle * proven, share.high or 0.0
+    return expected * proven, share.high or 0.0
 
 
 def _said_once(ranked: Sequence[Finding]) -> list[Finding]:
