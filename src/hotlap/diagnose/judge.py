@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import least_share
 from hotlap.diagnose.catalogue import all_rules
-from hotlap.diagnose.costs import base_of
+from hotlap.diagnose.costs import base_of, costs_of
 from hotlap.diagnose.epochs import with_epoch_ends
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import busy_words, is_cpu, phase_share, trainer_of
@@ -153,4 +153,13 @@ def _next_ceiling(facts: Facts, findings: Sequence[Finding]) -> str | None:
 
 
 def _together(facts: Facts, findings: Sequence[Finding]) -> Bounds:
-    return predict.together(facts, [one.recoverable_share for one in findings])
+    """Return what all findings would gain: no more than the lines that they are about take.
+
+    The upper bounds of several are not reached at once: each may hold what goes with its lines.
+    """
+    covered = frozenset().union(*(one.covers for one in findings))
+    lines = sum(one.share for one in costs_of(facts) if one.key in covered)
+    apart = sum(one.recoverable_share.high or 0.0 for one in findings if not one.covers)
+    single = max((one.recoverable_share.high or 0.0 for one in findings), default=0.0)
+    shares = [one.recoverable_share for one in findings]
+    return predict.together(facts, shares, max(lines + apart, single))

@@ -43,10 +43,14 @@ def by_what_if(what_if: WhatIf, steps_share: float) -> Bounds:
     return Bounds(low, high)
 
 
-def together(facts: Facts, shares: list[Bounds]) -> Bounds:
-    """Return the speed-up if all causes were gone; exclusive shares add up."""
+def together(facts: Facts, shares: list[Bounds], most: float = 1.0) -> Bounds:
+    """Return the speed-up if all causes were gone; exclusive shares add up.
+
+    most: share of the run (0-1) that they take together.
+    """
     if not shares:
         return Bounds(None, None)
     low = sum(one.low or 0.0 for one in shares)
     high = sum(one.high or 0.0 for one in shares)
-    return speedup(facts, Bounds(min(0.97, low), min(0.98, high)))
+    high = min(0.98, high, max(most, low))
+    return speedup(facts, Bounds(min(0.97, low), high))

@@ -192,7 +192,7 @@ class _Schedule:
     def _epoch_end(self) -> None:
         """See what an epoch's end brings, where the watched trial did not come to one."""
         facts = self._known()
-        steps = plans.unseen_epoch(facts, self.process)
+        steps = plans.unseen_epoch(facts)
         if steps is None:
             return
         seconds = min(_END_SHARE * self.ask.windows_s, self._left_s() - 1.2 * self.start_s)

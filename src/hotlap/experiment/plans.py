@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hotlap.values.facts import Facts
-from hotlap.values.record import Process
 from hotlap.values.summary import LoaderSummary, ProcessSummary
 from hotlap.values.trial import TrialPlan, WindowPlan
 
@@ -129,15 +128,12 @@ def operators_plan(given: Lengths) -> TrialPlan:
     )
 
 
-def unseen_epoch(facts: Facts, process: Process | None) -> float | None:
-    """Return the steps of an epoch that is longer than what was watched; None where there is none.
-
-    process: the one that trained, with its loaders.
-    """
+def unseen_epoch(facts: Facts) -> float | None:
+    """Return the steps of an epoch that is longer than what was watched; None where none is."""
     loader, steps = training_loader(facts), facts.counts.get("steps", 0.0)
-    if facts.whole_run or loader is None or process is None or not steps:
+    if facts.whole_run or loader is None or not steps:
         return None
-    length = next((one.length for one in process.loaders if one.ordinal == loader.ordinal), None)
+    length = facts.defaults.get("epoch_batches")
     each = loader.batches / steps or facts.counts.get("batches_per_step", 0.0)
     if not length or each <= 0 or steps >= length / each:
         return None

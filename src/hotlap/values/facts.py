@@ -144,7 +144,8 @@ class Facts:
     it.
     sample_ns: quantiles of single samples' times, ``{"p50", "p90", "p99", "max", "mean"}``.
     settings: what the user's code sets. defaults: what torch's switches were during the steps
-    (``grad_mode``, ``anomaly``, ``threads``, ``parameter_dtypes``, ``foreach`` …).
+    (``grad_mode``, ``anomaly``, ``threads``, ``parameter_dtypes``, ``foreach`` …), and what was
+    seen of the batches (``padded_width``, ``epoch_batches`` …).
     counts: per step and per run: ``forwards``, ``backwards``, ``gc_ns``, ``collections`` …
     """
 

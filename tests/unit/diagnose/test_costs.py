@@ -97,6 +97,8 @@ def test_what_an_experiment_on_the_steps_recovers_of_the_run() -> None:
 
 
 def test_several_causes_add_up_but_never_to_everything() -> None:
+    capped = predict.together(facts(run({})), [Bounds(0.2, 0.5), Bounds(0.2, 0.5)], most=0.5)
+    assert capped.high == pytest.approx(2.0, rel=0.02)
     both = predict.together(facts(run(HEALTHY_STEP)), [Bounds(0.6, 0.8), Bounds(0.5, 0.6)])
     assert both.high is not None
     assert both.high < 60

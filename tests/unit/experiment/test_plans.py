@@ -17,7 +17,6 @@ from hotlap.values.summary import (
     RunSummary,
     StepSummary,
 )
-from unit.account.records import Trainer, loader
 
 MS = 1_000_000
 
@@ -163,10 +162,14 @@ def test_an_epoch_longer_than_what_was_watched(
     length: int | None, horizon: int | None, expected: float | None
 ) -> None:
     seen = facts(steps=1000)  # batches
-    seen = replace(seen, counts={"steps": 500.0}, run=replace(seen.run, horizon_steps=horizon))
-    process = Trainer().build(loaders=(loader(length=length),))
-    assert plans.unseen_epoch(seen, process) == expected
-    assert plans.unseen_epoch(replace(seen, whole_run=True), process) is None
+    seen = replace(
+        seen,
+        counts={"steps": 500.0},
+        defaults={} if length is None else {"epoch_batches": length},
+        run=replace(seen.run, horizon_steps=horizon),
+    )
+    assert plans.unseen_epoch(seen) == expected
+    assert plans.unseen_epoch(replace(seen, whole_run=True)) is None
 
 
 def test_native_stacks_are_for_code_beside_the_model() -> None:

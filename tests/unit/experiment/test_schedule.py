@@ -51,7 +51,8 @@ class FakeLab(Lab):
         steps = min(self.steps, max(20, spent_ns // (10 * MS)))
         built = Trainer().begin(other=SECOND).steps(steps).farewell()
         process = built.build(
-            loaders=(loader(length=self.length),),
+            loaders=(loader(),),
+            facts={"switches": {"epoch_batches": self.length}},
             windows_measured=tuple(found),
             settings_proof={key: {"acted": True} for key in plan.settings},
         )

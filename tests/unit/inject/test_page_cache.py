@@ -39,6 +39,15 @@ def test_what_was_read_is_there_and_can_be_let_go_of(file: Path) -> None:
     assert file.read_bytes() == before
 
 
+def test_what_is_not_written_yet_is_written_before(file: Path) -> None:
+    fresh = file.with_name("fresh.bin")
+    content = os.urandom(MIB)
+    fresh.write_bytes(content)
+    page_cache.let_go([str(fresh)])
+    assert page_cache.resident_bytes(str(fresh)) == 0
+    assert fresh.read_bytes() == content
+
+
 def test_what_is_mapped_to_read_goes_too_and_comes_back(file: Path) -> None:
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
         before = bytes(data)

@@ -304,6 +304,7 @@ class Conditions:
                 self.deliveries.forget()
             if not rest:
                 if self.plan.windows:
+                    self.deliveries.ask_length()
                     self.stop.wanted = True
                 return
             plan = rest[0]

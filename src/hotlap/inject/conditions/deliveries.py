@@ -163,6 +163,7 @@ class Deliveries:
         self.rows: list[tuple[float, float, float]] = []
         """Width, longest and mean row of padded batches; see ``contents.padded_rows``."""
         self._arrays: dict[str, Any] = {}
+        self._epoch: int | None = None
 
     def of(self, known: Any) -> Source:
         """Return the source of a known loader, the same one each time."""
@@ -198,7 +199,16 @@ class Deliveries:
         datasets = [getattr(one, "dataset", None) for one in loaders]
         # At the end of the process they are gone: what was seen before stays.
         self._arrays = contents.scattered_arrays(datasets) or self._arrays
-        return {**contents.padding(self.rows), **self._arrays}
+        epoch = {} if self._epoch is None else {"epoch_batches": self._epoch}
+        return {**contents.padding(self.rows), **self._arrays, **epoch}
+
+    def ask_length(self) -> None:
+        """Learn how many batches an epoch of the loader has that gave most.
+
+        Once nothing more is trained: a length of the script's own may draw the batches anew.
+        """
+        most = max(self.sources.values(), key=lambda one: one.batches, default=None)
+        self._epoch = most.length() if most is not None else None
 
     def first_step_ended(self) -> None:
         """Count the batches of the loaders that turned out to train."""

@@ -116,9 +116,9 @@ def resident_bytes(path: str) -> int | None:
 
 
 def let_go(paths: Iterable[str]) -> None:
-    """Ask the kernel to drop what it holds of files; what is not written yet stays.
+    """Ask the kernel to drop what it holds of files; what is not written yet is written before.
 
-    Pages that a process has mapped stay as well. Those of this one are unmapped first, where the
+    Pages that a process has mapped stay. Those of this one are unmapped first, where the
     mapping can only be read: they come back when they are touched.
     """
     wanted = set(paths)
@@ -128,6 +128,7 @@ def let_go(paths: Iterable[str]) -> None:
             libc.madvise(begin, end - begin, _DROP)
     for path in wanted:
         with contextlib.suppress(OSError), open(path, "rb") as file:
+            os.fsync(file.fileno())
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
