@@ -30,7 +30,7 @@ def _seen(facts: Facts, steps: float, trial: Trial) -> Measured[EpochEnd] | Miss
     process = trainer(trial.record) if trial.record is not None else None
     window = next((one for one in results(trial) if one.kind == "epoch_end"), None)
     if process is None or window is None or window.ended_by.startswith("failed: "):
-        return Missing(why_none(results(trial), "epoch_end", trial))
+        return Missing(_why_not(trial))
     if window.notes:
         return Missing("; ".join(window.notes))
     whole = window.ended_by == "steps"
@@ -38,12 +38,19 @@ def _seen(facts: Facts, steps: float, trial: Trial) -> Measured[EpochEnd] | Miss
     known = {name: accounts[ACCOUNTS.index(name)] for name in PHASES}
     # What was watched already is not counted twice.
     phases = {name: ns for name, ns in known.items() if ns and not _watched(facts, name)}
+    if not whole and not trial.is_sound and not phases:
+        return Missing(_why_not(trial))
     if sum(phases.values()) < _AT_ALL:
         return Missing("nothing that takes time was seen to come after a shortened epoch")
     end = EpochEnd(
         steps, phases, tuple(one for one in process.profile if one.phase in phases), whole
     )
     return Measured(end, "a trial in which an epoch was ended before its time")
+
+
+def _why_not(trial: Trial) -> str:
+    why = why_none(results(trial), "epoch_end", trial) if trial.is_sound else trial.why_not()
+    return f"an epoch was ended before its time, which not every script bears: {why}"
 
 
 def _watched(facts: Facts, phase: str) -> bool:

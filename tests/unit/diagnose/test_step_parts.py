@@ -301,6 +301,29 @@ def test_operators_of_a_compiled_graph_are_no_mode() -> None:
         entry("backward", 12, 0.5, leaf="torch._ops.OpOverload.__call__"),
     )
     assert isinstance(found("HL324", graph), Clear)
+    leaf = "torch._subclasses.functional_tensor.FunctionalTensorMode.__torch_dispatch__"
+    traced = facts(
+        run({"forward": 0.4, "backward": 0.5}),
+        entry("forward", 30, 0.4, leaf="torch._ops.OpOverload.__call__"),
+        entry("forward", 31, 0.05, leaf=leaf),
+    )
+    assert isinstance(found("HL324", traced), Clear)
+
+
+def test_who_sleeps_or_waits_for_a_queue_does_not_wait_for_the_interpreter() -> None:
+    given = facts(
+        run({"other": 0.9}),
+        entry("other", 30, 0.4, state="blocked", expression="time.sleep(0.01)"),
+        entry("other", 31, 0.4, state="blocked", leaf="queue.Queue.get"),
+        threads=(ThreadEntry("t", "__main__.feed", place(4), 60, 100),),
+    )
+    assert isinstance(found("HL404", given), Clear)
+    lets_go = facts(
+        run({"forward": 0.9}),
+        entry("forward", 30, 0.8, state="blocked"),
+        threads=(ThreadEntry("t", "numpy.linalg._linalg.svd", place(4), 60, 100),),
+    )
+    assert isinstance(found("HL404", lets_go), Clear)
 
 
 @pytest.mark.parametrize(("leaf", "beside"), [("__main__.SAM.step", 0.25), ("torch.optim.x", 0.1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import sys
@@ -62,6 +63,18 @@ def test_a_private_copy_keeps_what_was_written_to_it(file: Path) -> None:
         data[:5] = b"mine!"
         page_cache.let_go([str(file)])
         assert data[:5] == b"mine!"
+
+
+def test_a_private_copy_keeps_it_also_when_it_is_protected(file: Path) -> None:
+    libc = ctypes.CDLL(None)
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY) as data:
+        data[:5] = b"mine!"
+        held = ctypes.c_char.from_buffer(data)
+        at = ctypes.c_void_p(ctypes.addressof(held))
+        assert libc.mprotect(at, ctypes.c_size_t(len(data)), mmap.PROT_READ) == 0
+        page_cache.let_go([str(file)])
+        assert data[:5] == b"mine!"
+        del held
 
 
 def test_only_files_opened_to_read_are_noted(file: Path) -> None:

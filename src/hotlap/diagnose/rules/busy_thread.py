@@ -16,11 +16,14 @@ the training does not wait, and nothing is said.
 
 from __future__ import annotations
 
+import re
+
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import select
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.switches import first_setting
+from hotlap.diagnose.work import kind_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
 from hotlap.values.record import Place
@@ -32,6 +35,10 @@ _BUSY = 0.2
 """Of a core. A thread that holds the interpreter is stopped after 5 ms where others want it, so one
 that always works gets at least half."""
 _PHASES = ("forward", "backward", "optimizer", "other", "logging")
+_WAITING = ("sleep", "locks", "network", "fsync", "subprocess", "reading files")
+_QUEUES = re.compile(r"^(threading|queue|multiprocessing|selectors|socket|concurrent)\.")
+_LETS_GO = re.compile(r"^(numpy|torch|PIL|cv2|scipy|zlib|lzma|bz2)\b")
+"""Libraries that let go of the interpreter where they work: such a thread takes a core alone."""
 _KNOWN = {
     "peak_monitor_func": ("skip_memory_metrics", "leave skip_memory_metrics at True"),
 }
@@ -44,12 +51,13 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if not busy:
         return Clear("no other Python thread of the process works for long")
     region = select(costs_of(facts), _waits)
-    off = [region.state_share(name) for name in ("blocked", "runqueue")] if region else []
+    thread = max(busy, key=lambda one: one.cpu_ns)
+    states = ("runqueue",) if _LETS_GO.match(thread.leaf) else ("blocked", "runqueue")
+    off = [region.state_share(name) for name in states] if region else []
     known = [share for share in off if share is not None]
     waits = region.share * sum(known) if region else 0.0
     if region is None or not known or not worth(facts, waits):
         return Clear("other threads work, but the training hardly waits for them")
-    thread = max(busy, key=lambda one: one.cpu_ns)
     setting, advice = _remedy(thread)
     return finding(
         facts,
@@ -77,7 +85,15 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 
 
 def _waits(cost: Cost) -> bool:
-    return cost.role == "trainer" and cost.phase in _PHASES
+    """Tell whether a line would be at work all the time if nobody were in its way."""
+    kind = kind_of(cost)
+    waits = kind is not None and kind.name in _WAITING
+    return cost.role == "trainer" and cost.phase in _PHASES and not waits and not _in_queue(cost)
+
+
+def _in_queue(cost: Cost) -> bool:
+    waiting = sum(ns for leaf, ns in cost.leaves if _QUEUES.match(leaf))
+    return waiting > 0.2 * sum(ns for _, ns in cost.leaves)
 
 
 def _remedy(thread: ThreadEntry) -> tuple[str | None, str]:

@@ -124,7 +124,8 @@ def let_go(paths: Iterable[str]) -> None:
     wanted = set(paths)
     libc = _libc()
     for path, begin, end, access in _mappings():
-        if path in wanted and libc is not None and "w" not in access:
+        # A private mapping may hold pages that were written, and then protected.
+        if path in wanted and libc is not None and "w" not in access and access[3:4] == "s":
             libc.madvise(begin, end - begin, _DROP)
     for path in wanted:
         with contextlib.suppress(OSError), open(path, "rb") as file:

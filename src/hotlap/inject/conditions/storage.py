@@ -43,8 +43,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two passes over the same samples. files: their sizes in bytes. stayed: share (0-1) of the
-    files that was in memory when the cold pass began."""
+    """Two passes over the same samples. files: their sizes in bytes. stayed: share (0-1) of
+    what was in memory of them that was still there when the cold pass began."""
 
     cold: Pass
     warm: Pass
@@ -80,12 +80,17 @@ def compare(source: Source, samples: int, seconds: float) -> Compared:
     take = _taking(source)
     with draining.chance_kept():
         batches = _batches(source, samples)
+        if not batches:
+            raise LookupError("the sampler gave no index for another epoch")
         with page_cache.Opened().noting() as paths:
             first = _go_through(batches, take, samples, seconds)
-        files = page_cache.data_files(paths | page_cache.held_files())
+        # Who opens no file may read one that it holds; who does is not asked for others.
+        files = page_cache.data_files(paths) or page_cache.data_files(page_cache.held_files())
         stayed = _let_go(files)
         cold = _go_through(batches, take, first.samples, seconds)
         warm = _go_through(batches, take, cold.samples, seconds)
+    if cold.read_bytes == 0:
+        raise LookupError("nothing was read from storage, though the files had left the page cache")
     if warm.samples < cold.samples:
         raise LookupError("the same samples took longer from memory than from storage")
     return Compared(cold, warm, files, stayed)
@@ -124,17 +129,20 @@ def _let_go(files: dict[str, int]) -> float:
     if not files:
         raise LookupError("preparing samples read no file that could be seen")
     before = _resident(files)
+    if not before:
+        raise LookupError("what the samples read left no trace in the page cache")
     if before > _MOST_BYTES:
         raise LookupError(
             f"the files of the samples hold {before >> 20} MiB of the page cache, more than the "
             f"{_MOST_BYTES >> 20} MiB that are thrown out of it for an experiment"
         )
     page_cache.let_go(files)
-    stayed = _resident(files) / sum(files.values())
+    stayed = _resident(files) / max(1, before)
     if stayed > _COLD:
         raise LookupError(
-            f"{stayed:.0%} of the files that the samples read stayed in memory: they lie there "
-            "for good, other processes hold them, or they are another user's"
+            f"{stayed:.0%} of what was in memory of the files that the samples read stayed there: "
+            "they lie there for good, this or another process holds them, or they are another "
+            "user's"
         )
     return stayed
 

@@ -225,7 +225,7 @@ class FromStorage(Between):
         source = used[weights.index(max(weights))]
         begin = perf_counter_ns()
         found = compare(source, self.plan.steps, self.plan.seconds)
-        notes = [f"{found.stayed:.0%} of the files stayed in memory"] if found.stayed else []
+        notes = [f"{found.stayed:.0%} of what was in memory stayed there"] if found.stayed else []
         return WindowResult(
             kind=self.plan.kind,
             workers=0,
