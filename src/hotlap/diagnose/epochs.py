@@ -27,6 +27,8 @@ def with_epoch_ends(facts: Facts) -> Facts:
     sampled = {name: sum(one.ns for one in end.profile if one.phase == name) for name in end.phases}
     entries = []
     for one in end.profile:
+        if not sampled.get(one.phase):
+            continue
         # What the clocks say of a phase is divided as its samples are.
         scale = weight * end.phases[one.phase] / sampled[one.phase]
         parts = {

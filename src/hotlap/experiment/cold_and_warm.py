@@ -12,6 +12,16 @@ from hotlap.values.trial import WindowResult
 ORIGIN: Final = "storage window of the ceilings trial: one reader, the files let go of before"
 _NOTICEABLE: Final = 0.1
 """Share of a cold sample's time below which its waits set no bound worth naming."""
+_NEEDED: Final = {
+    "samples": "samples",
+    "files": "files",
+    "file_bytes": "file_bytes",
+    "cold_ns": "cold_wall_ns",
+    "warm_ns": "warm_wall_ns",
+    "cold_blocked_ns": "cold_blocked_ns",
+    "warm_blocked_ns": "warm_blocked_ns",
+}
+"""Fields of ``Storage``, and their names in the split of a window."""
 _NOT_TRIED: Final = "the input takes too little of the time for it to matter"
 
 
@@ -21,8 +31,9 @@ def storage(windows: Iterable[WindowResult]) -> Measured[Storage] | Missing:
     for one in reversed(list(windows)):
         if one.kind != "storage":
             continue
-        if one.split.get("samples"):
-            return Measured(_of(one), "; ".join((ORIGIN, *one.notes)))
+        found = _of(one)
+        if found is not None:
+            return Measured(found, "; ".join((ORIGIN, *one.notes)))
         because = one.ended_by.removeprefix("failed: ") or because
     return Missing(because)
 
@@ -51,19 +62,10 @@ def cross_checked(
     return replace(fetch, origin=f"{fetch.origin}; {words}")
 
 
-def _of(window: WindowResult) -> Storage:
-    split = window.split
-
-    def known(name: str) -> int:
-        return split.get(name) or 0
-
-    return Storage(
-        samples=known("samples"),
-        files=known("files"),
-        file_bytes=known("file_bytes"),
-        cold_ns=known("cold_wall_ns"),
-        warm_ns=known("warm_wall_ns"),
-        cold_blocked_ns=known("cold_blocked_ns"),
-        warm_blocked_ns=known("warm_blocked_ns"),
-        read_bytes=split.get("cold_read_bytes"),
-    )
+def _of(window: WindowResult) -> Storage | None:
+    """Return what a window saw; None where a figure is missing that all others need."""
+    known = {name: window.split.get(key) for name, key in _NEEDED.items()}
+    whole = {name: value for name, value in known.items() if value is not None}
+    if len(whole) < len(known) or not whole["samples"]:
+        return None
+    return Storage(**whole, read_bytes=window.split.get("cold_read_bytes"))

@@ -17,7 +17,7 @@ class Late:
     """Tells when a trial is not going to end by itself: long after its clean stop was due, or
     when what was to bring it about has failed inside.
 
-    seconds: how long after its first step the windows take. also: called at each look.
+    seconds: how long after its first step the windows take. also: called once there are steps.
     """
 
     def __init__(self, seconds: float, also: Callable[[Path], None] | None = None) -> None:
@@ -29,13 +29,13 @@ class Late:
 
     def is_over(self, folder: Path) -> bool:
         """Look at the record now and then, and at the clock."""
-        if self._also is not None:
-            self._also(folder)
         now_s = time.monotonic()
         if now_s >= self._next_s:
             self._look(folder)
             # Reading costs the training time: at most a fiftieth.
             self._next_s = now_s + max(_LOOK_S, 50 * (time.monotonic() - now_s))
+        if self._also is not None and self._first_s is not None:
+            self._also(folder)
         late = self._first_s is not None and now_s - self._first_s > self._allowed_s
         return late or self._has_failed
 

@@ -313,7 +313,7 @@ class _Schedule:
     ) -> Trial | str:
         """Run a trial that the diagnosis can do without; why, if it measured nothing.
 
-        also: called a few times a second with the trial's folder.
+        also: called a few times a second with the trial's folder, once there are steps.
         """
         windows_s = sum(
             one.seconds if one.seconds < plans.NO_BOUND else 2.0 for one in plan.windows

@@ -136,6 +136,12 @@ class Stacks:
         return kind
 
 
+def cpu_clock(native: int) -> int:
+    """Return the kernel's number of a thread's CPU clock, for ``time.clock_gettime_ns``."""
+    # Linux makes it of the thread's number; 6 is "of one thread, scheduled time".
+    return ((~native) << 3) | 6
+
+
 class ThreadClocks:
     """The kernel's counters of any thread of this process, between two looks at it.
 
@@ -144,8 +150,7 @@ class ThreadClocks:
     """
 
     def __init__(self, native: int) -> None:
-        # Linux names the CPU clock of a thread by its number; 6 is "of one thread, scheduled time".
-        self._clock = ((~native) << 3) | 6
+        self._clock = cpu_clock(native)
         self._path = f"/proc/self/task/{native}/schedstat"
         self._file: int | None = None
         self._identity: tuple[int, int] = (0, 0)

@@ -14,6 +14,7 @@ from time import perf_counter_ns
 from types import FrameType
 from typing import Any, Final
 
+from hotlap.inject.conditions.sampler import cpu_clock
 from hotlap.probe.places import Places
 
 _PAUSE_NS: Final = 50_000_000
@@ -102,6 +103,6 @@ class ThreadsBeside:
 def _cpu_ns(native: int) -> int | None:
     """Return a thread's CPU time; None where it has ended, or where the kernel does not tell."""
     try:
-        return time.clock_gettime_ns(((~native) << 3) | 6)
+        return time.clock_gettime_ns(cpu_clock(native))
     except (OSError, ValueError, AttributeError, OverflowError):
         return None
