@@ -9,7 +9,7 @@ from hotlap.diagnose import predict
 from hotlap.diagnose.costs import Cost
 from hotlap.diagnose.regions import Region
 from hotlap.diagnose.say import location
-from hotlap.diagnose.shares import floor_of
+from hotlap.diagnose.shares import floor_of, run_share
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Evidence, Finding, Location, Remedy
 from hotlap.values.phase import STEP_PHASES
@@ -36,7 +36,8 @@ class Claim:
     """What a rule says about a region.
 
     share: bounds of the recoverable share. first: the place to name first, if it is not the
-    region's hot line. specific, reason: as in ``Finding``.
+    region's hot line. specific, reason: as in ``Finding``. interrupted: part (0-1) of the steps in
+    which it happens; None: all, where the phase is one of a step and no experiment has shown it.
     """
 
     phase: str
@@ -48,6 +49,7 @@ class Claim:
     status: str = "suspected"
     specific: bool = True
     reason: bool = False
+    interrupted: float | None = None
 
 
 def worth(facts: Facts, share: float | None) -> bool:
@@ -72,7 +74,7 @@ def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Fi
         scope=rule.scope,
         status=claim.status,
         recoverable_share=claim.share,
-        predicted_speedup=predict.speedup(facts, claim.share),
+        predicted_speedup=predict.speedup(facts, claim.share, _rest(facts, claim)),
         locations=_locations(region, claim.first),
         evidence=(*_measured(region), *claim.evidence, *_native(facts, region)),
         remedy=claim.remedy,
@@ -81,6 +83,19 @@ def finding(facts: Facts, rule: Rule, region: Region | None, claim: Claim) -> Fi
         specific=claim.specific,
         reason=claim.reason,
     )
+
+
+def _rest(facts: Facts, claim: Claim) -> float:
+    """Return the share of the run that is steps interrupted by the cause, without the cause.
+
+    None of it where an experiment has shown what the steps are without it.
+    """
+    within = claim.phase in STEP_PHASES
+    interrupted = 1.0 if within and claim.status != "proven" else 0.0
+    if claim.interrupted is not None:
+        interrupted = claim.interrupted
+    own = (claim.share.high or 0.0) if within else 0.0
+    return interrupted * max(0.0, (run_share(facts, "steps") or 0.0) - own)
 
 
 def _locations(region: Region | None, first: Place | None) -> tuple[Location, ...]:

@@ -156,10 +156,16 @@ def _together(facts: Facts, findings: Sequence[Finding]) -> Bounds:
     """Return what all findings would gain: no more than the lines that they are about take.
 
     The upper bounds of several are not reached at once: each may hold what goes with its lines.
+    But all together gain what one of them gains alone.
     """
     covered = frozenset().union(*(one.covers for one in findings))
     lines = sum(one.share for one in costs_of(facts) if one.key in covered)
     apart = sum(one.recoverable_share.high or 0.0 for one in findings if not one.covers)
     single = max((one.recoverable_share.high or 0.0 for one in findings), default=0.0)
     shares = [one.recoverable_share for one in findings]
-    return predict.together(facts, shares, max(lines + apart, single))
+    sums = predict.together(facts, shares, max(lines + apart, single))
+    alone = [one.predicted_speedup for one in findings]
+    return Bounds(
+        max((one.low for one in (sums, *alone) if one.low is not None), default=None),
+        max((one.high for one in (sums, *alone) if one.high is not None), default=None),
+    )

@@ -5,6 +5,9 @@ A cause that costs a share ``s`` of the run's wall time and is taken away to bet
 capped by the next ceiling: a step is never shorter than what the model needs (DS-Analyzer,
 Mohan et al., VLDB 2021: speed = min of fetch, prepare and compute). The bounds are widened by the
 noise floor, since a measurement of the gain would be.
+
+What interrupts the steps also makes the rest of them slower: caches are cold, pages are mapped
+anew, threads have gone to sleep. No clock of the slow run shows it, so only the upper bound has it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.finding import Bounds
 
+_BESIDE = 0.25
+"""Part of the rest of the steps that may go with a cause: docs/concepts/prediction.md."""
 _WIDEST = 0.10
 """On a noisier machine the interval of a comparison is narrowed by repeating it."""
 
@@ -22,13 +27,17 @@ def recoverable(share: float, least: float = 0.7, most: float = 1.0) -> Bounds:
     return Bounds(max(0.0, share * least), min(0.99, share * most))
 
 
-def speedup(facts: Facts, share: Bounds) -> Bounds:
-    """Return bounds of the run's speed-up for a recoverable share, the noise floor included."""
+def speedup(facts: Facts, share: Bounds, rest: float = 0.0) -> Bounds:
+    """Return bounds of the run's speed-up for a recoverable share, the noise floor included.
+
+    rest: share of the run (0-1) that the cause interrupts, and that may be faster without it.
+    """
     if share.low is None or share.high is None:
         return Bounds(None, None)
     floor = min(_WIDEST, floor_of(facts)) / 2
+    most = share.high + _BESIDE * rest
     low = 1.0 / (1.0 - min(0.99, share.low)) * (1.0 - floor)
-    high = 1.0 / (1.0 - min(0.99, share.high)) * (1.0 + floor)
+    high = 1.0 / (1.0 - min(0.99, most)) * (1.0 + floor)
     return Bounds(max(1.0, low), max(1.0, high))
 
 

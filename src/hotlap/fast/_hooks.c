@@ -21,6 +21,7 @@
 #include "standing.h"
 #include "wrappers.h"
 #include "types.h"
+#include "stacks.h"
 
 static PyObject *
 set_clock(PyObject *Py_UNUSED(module), PyObject *clock)
@@ -38,6 +39,7 @@ read_clock(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(nothing))
 static PyMethodDef methods[] = {
     {"read_clock", read_clock, METH_NOARGS, "Return the hooks' time, which has to be Python's."},
     {"set_clock", set_clock, METH_O, "Let a callable stand in for the clocks; None: none."},
+    {"stacks", stacks, METH_VARARGS, "Return the stacks of all threads: see fast/reference.py."},
     {NULL},
 };
 
@@ -71,7 +73,7 @@ execute(PyObject *module)
                  || PyModule_AddObjectRef(module, "ACCOUNTS", accounts)
                  || PyModule_AddObjectRef(module, "RULES", rules)
                  || PyModule_AddIntConstant(module, "WIDTH", ACCOUNTS)
-                 || PyModule_AddIntConstant(module, "INTERFACE", 2);
+                 || PyModule_AddIntConstant(module, "INTERFACE", 3);
     Py_XDECREF(accounts);
     Py_XDECREF(rules);
     return failed ? -1 : 0;

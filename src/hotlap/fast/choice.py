@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hotlap.fast import reference, switch
 from hotlap.values.phase import ACCOUNTS, RULES
 
-INTERFACE: Final = 2
+INTERFACE: Final = 3
 """Of the compiled module; a higher one whenever what it offers or expects changes."""
 
 
@@ -40,7 +40,7 @@ def _load() -> tuple[ModuleType | None, str | None]:
 hooks, because = _load()
 
 if TYPE_CHECKING:
-    from hotlap.fast.reference import Depth, Feed, Ledger, Sample, Standing, Tally, Ticks
+    from hotlap.fast.reference import Depth, Feed, Ledger, Sample, Standing, Tally, Ticks, stacks
 else:
     _source: Final[Any] = hooks or reference
     Depth = _source.Depth
@@ -50,6 +50,7 @@ else:
     Standing = _source.Standing
     Tally = _source.Tally
     Ticks = _source.Ticks
+    stacks = _source.stacks
 
 __all__ = [
     "Depth",
@@ -61,4 +62,5 @@ __all__ = [
     "Ticks",
     "because",
     "hooks",
+    "stacks",
 ]

@@ -5,9 +5,11 @@ The watchers use either without knowing which. A test drives both with the same 
 
 from __future__ import annotations
 
+import sys
 import threading
 from _thread import get_ident
 from time import perf_counter_ns
+from types import CodeType, FrameType
 from typing import Any, Final
 
 from hotlap.values.phase import ACCOUNTS
@@ -18,6 +20,12 @@ WIDTH: Final = len(ACCOUNTS)
 Raw = tuple[int, int, int, tuple[int, ...], list[int], int, bool]
 """A tick as the timeline gives it: instant, rank of its rule, optimizer, accounts so far,
 counts since the last tick, CPU time of the thread so far, first batch of an epoch."""
+
+Entry = tuple[CodeType, int, str | None]
+"""A frame: its code, the offset of its last instruction, the name of its module."""
+
+Entries = list[Entry]
+"""A stack, from the inside out."""
 
 
 class Tally(list[int]):
@@ -216,3 +224,25 @@ class Depth(threading.local):
     """Whether a thread is inside a call of a module."""
 
     inside = False
+
+
+def stacks(whole: tuple[int, ...], depth: int) -> dict[int, Entries | None]:
+    """Return the stack of each thread by its ident, None where it has no frame of Python's own.
+
+    whole: the threads of which up to ``depth`` frames are wanted; of all others the innermost.
+    The compiled one does not give the interpreter away in between, and so keeps the others where
+    they are; this one may. Cost: 1 us for each thread and 0.1 us (here 0.3 us) for each frame.
+    """
+    frames = sys._current_frames().items()
+    return {ident: _entries(frame, depth if ident in whole else 1) for ident, frame in frames}
+
+
+def _entries(frame: FrameType | None, depth: int) -> Entries | None:
+    entries: Entries = []
+    if type(frame) is not FrameType:
+        return None  # seen once while Dynamo ran a frame of its own making
+    while frame is not None and len(entries) < depth:
+        module = frame.f_globals.get("__name__")
+        entries.append((frame.f_code, frame.f_lasti, module if type(module) is str else None))
+        frame = frame.f_back
+    return entries

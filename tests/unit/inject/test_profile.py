@@ -7,20 +7,32 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from types import FrameType, SimpleNamespace
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from hotlap.inject.conditions import instructions, profile
+from hotlap.fast.choice import stacks as all_stacks
+from hotlap.inject.conditions import instructions, profile, profiling
 from hotlap.inject.conditions.profile import Table, Waiting
-from hotlap.inject.conditions.sampler import OTHER, Haste, Sampler, Stack, Stacks, ThreadClocks
+from hotlap.inject.conditions.sampler import (
+    DEPTH,
+    NOTHING,
+    OTHER,
+    Haste,
+    Sampler,
+    Stack,
+    Stacks,
+    ThreadClocks,
+)
 from hotlap.probe.ledger import COMPILE, DATA_WAIT, EPOCH_EDGE, FORWARD
 from hotlap.probe.ledger import OTHER as HOST
 from hotlap.probe.places import Places
 from hotlap.probe.stretches import Stretch
 from hotlap.runs.profiles import Tables
-from hotlap.values.trial import ProfileEntry
+from hotlap.values.trial import ProfileEntry, TrialPlan
+
+ME = threading.get_ident()
 
 
 class Scene:
@@ -28,7 +40,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.stacks = Stacks(Places("/start"))
-        self.stack: Stack = self.stacks.of(sys._getframe())
+        self.stack: Stack = self.stacks.of(all_stacks((ME,), DEPTH)[ME])
         self.table = Table(self.stacks)
         self.ledger = SimpleNamespace(current=HOST)
         self.begun = False
@@ -211,7 +223,7 @@ def test_the_stack_of_this_test() -> None:
     stacks = Stacks(Places("/start"))
 
     def inner() -> Stack:
-        return stacks.of(sys._getframe())
+        return stacks.of(all_stacks((ME,), DEPTH)[ME])
 
     (first, second, *_), leaf = inner()
     code, name = stacks.codes[leaf]
@@ -222,18 +234,19 @@ def test_the_stack_of_this_test() -> None:
     assert line == inner.__code__.co_firstlineno + 1
     assert (span is not None) == (sys.version_info >= (3, 11))
     assert stacks.codes[second[0]][0].co_name == "test_the_stack_of_this_test"
-    assert stacks.of(None) == ((), 0)
 
 
-def test_what_is_no_frame_is_not_looked_at() -> None:
-    assert Stacks(Places("/start")).of(cast("FrameType", object())) == OTHER
+def test_a_thread_without_frames_is_told_from_one_that_has_ended() -> None:
+    stacks = Stacks(Places("/start"))
+    assert stacks.of(None) == OTHER
+    assert stacks.of([]) == NOTHING
 
 
 def test_deep_recursion_keeps_the_innermost_frames() -> None:
     stacks = Stacks(Places("/start"))
 
     def dive(depth: int) -> Stack:
-        return dive(depth - 1) if depth else stacks.of(sys._getframe())
+        return dive(depth - 1) if depth else stacks.of(all_stacks((ME,), DEPTH)[ME])
 
     mine, _ = dive(300)
     assert len(mine) == 7
@@ -256,9 +269,9 @@ def interval() -> Iterator[float]:
 
 
 def threads(**files: str) -> Any:
-    """Return frames of threads 1, 2 … that are in these files."""
+    """Return stacks of threads 1, 2 … that are in these files."""
     return {
-        int(name[1:]): SimpleNamespace(f_code=SimpleNamespace(co_filename=file))
+        int(name[1:]): [(SimpleNamespace(co_filename=file), 0, None)]
         for name, file in files.items()
     }
 
@@ -331,3 +344,24 @@ def test_a_sampler_keeps_no_frame() -> None:
     reference = held()
     sampler.stop()
     assert reference() is None
+
+
+@pytest.mark.parametrize(
+    ("version", "compiled", "hz", "listens"),
+    [
+        ((3, 11), False, 100.0, False),
+        ((3, 11), False, 0.0, True),
+        ((3, 11), True, 100.0, True),
+        ((3, 12), False, 100.0, True),
+    ],
+)
+def test_who_walks_by_parts_has_no_function_called_by_the_collector(
+    monkeypatch: pytest.MonkeyPatch,
+    version: tuple[int, int],
+    compiled: bool,
+    hz: float,
+    listens: bool,
+) -> None:
+    monkeypatch.setattr(profiling, "hooks", object() if compiled else None)
+    monkeypatch.setattr(sys, "version_info", (*version, 0, "final", 0))
+    assert profiling.may_listen(TrialPlan(windows=(), sample_hz=hz)) is listens

@@ -41,7 +41,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="communication",
-            share=predict.recoverable(region.share, least=0.8),
+            share=predict.recoverable(region.share, least=0.9),
             reason=True,
             remedy=Remedy("code", (), "running statistics differ between ranks, if there are any"),
             say=(

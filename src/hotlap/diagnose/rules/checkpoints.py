@@ -56,7 +56,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="checkpoint",
-            share=predict.recoverable(share, least=0.75),
+            share=predict.recoverable(share, least=0.85),
             first=named,
             remedy=Remedy("code", (), "how much work a crash can cost"),
             say=(
@@ -64,6 +64,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 f"Save {binary}less often (every n minutes), or in the background."
             ),
             evidence=(Evidence("saves", count or None, "in the trial"),),
+            interrupted=min(1.0, count / steps) if steps else 0.0,
         ),
     )
 

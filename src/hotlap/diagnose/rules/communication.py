@@ -39,7 +39,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="communication",
-            share=predict.recoverable(region.share, least=0.7),
+            share=predict.recoverable(region.share, least=0.8),
             remedy=Remedy("code", (), "how often ranks agree on the value"),
             say=(
                 f"{percent(region.share)} of the time goes into collectives between the ranks "

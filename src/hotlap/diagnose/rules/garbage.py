@@ -43,7 +43,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="other",
-            share=predict.recoverable(share, least=0.75),
+            share=predict.recoverable(share, least=0.85),
             first=first_setting(facts, ("gc_collect", "collect"))
             or (region.line if region else None),
             remedy=Remedy("code", ("gc_control",), "when unreachable cycles are freed"),

@@ -57,7 +57,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="data_wait" if feeds else top.phase,
-            share=predict.recoverable(region.share, least=0.75),
+            share=predict.recoverable(region.share, least=0.9),
             remedy=Remedy("code", (), "when the work is done"),
             say=(
                 f"{percent(region.share)} of the time goes into {where}: "

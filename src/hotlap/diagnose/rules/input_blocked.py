@@ -70,7 +70,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="data_wait",
-            share=relief(facts, data, region.share, least=0.75),
+            share=relief(facts, data, region.share, least=0.9),
             reason=retries,
             remedy=Remedy("code", ("loader_workers", "data_cache"), "nothing: same samples"),
             say=(

@@ -85,7 +85,7 @@ def _concentrated(facts: Facts, region: Region) -> Region:
 
 def _recoverable(facts: Facts, data: Input, region: Region, kind: Kind | None) -> Bounds:
     """Return bounds of what goes away; with smaller images also what is done to large ones."""
-    share = relief(facts, data, region.share)
+    share = relief(facts, data, region.share, least=0.8)
     if kind is None or kind.name != "image decoding" or data.region is None:
         return share
     return Bounds(share.low, relief(facts, data, data.region.share).high)

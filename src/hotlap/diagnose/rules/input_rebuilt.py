@@ -47,7 +47,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="epoch_edge",
-            share=predict.recoverable(region.share, least=0.8),
+            share=predict.recoverable(region.share, least=0.9),
             reason=True,
             remedy=Remedy("code", (), "nothing, if the data stay the same"),
             say=(

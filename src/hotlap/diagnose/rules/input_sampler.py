@@ -37,7 +37,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase=region.top.phase,
-            share=predict.recoverable(region.share, least=0.75),
+            share=predict.recoverable(region.share, least=0.9),
             remedy=Remedy("code", (), "nothing, if the order stays the same"),
             say=(
                 f"{percent(region.share)} of the time goes into the sampler, which chooses the "

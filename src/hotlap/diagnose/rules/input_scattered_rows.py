@@ -49,7 +49,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             region,
             Claim(
                 phase="data_wait",
-                share=relief(facts, data, region.share, least=0.75),
+                share=relief(facts, data, region.share, least=0.9),
                 first=region.line,
                 reason=True,
                 remedy=Remedy("code", (), "nothing: the same values in another order in memory"),

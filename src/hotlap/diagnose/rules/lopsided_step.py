@@ -110,7 +110,7 @@ def _found(facts: Facts, region: Region, share: float, phase: str, words: str) -
         region,
         Claim(
             phase=phase,
-            share=predict.recoverable(share, least=0.5),
+            share=predict.recoverable(share, least=0.7),
             remedy=Remedy("code", (), "what is learned, if it is done less often"),
             say=(
                 f"{words} {texts_of(facts, region.costs)} at {at(region.line)}"

@@ -52,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase=region.top.phase,
-            share=predict.recoverable(share, least=0.7),
+            share=predict.recoverable(share, least=0.85),
             reason=True,
             remedy=Remedy("code", (), "nothing for a squared penalty as weight_decay of SGD"),
             say=(

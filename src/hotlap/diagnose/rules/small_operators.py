@@ -25,6 +25,7 @@ from hotlap.diagnose.compute import LONGEST_BACKWARD
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.loops import loop_around
 from hotlap.diagnose.operators import all_operators, operators_at
+from hotlap.diagnose.passes import backward_of
 from hotlap.diagnose.regions import region_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import step_share
@@ -101,6 +102,9 @@ def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
     # What a backward pass takes beyond that has a cause of its own.
     backward = min(backward, LONGEST_BACKWARD * forward)
     behind = part * backward if region.top.phase == "forward" else 0.0
+    of_lines = backward_of(facts)
+    if behind and of_lines:
+        behind = min(backward, sum(of_lines.get(key, 0.0) for key in region.keys))
     share = min(0.99, region.share + behind)
     if not worth(facts, share):
         return None
@@ -110,7 +114,7 @@ def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
         region,
         Claim(
             phase=region.top.phase,
-            share=predict.recoverable(share, least=0.5, most=0.95),
+            share=predict.recoverable(share, least=0.65),
             first=loop,
             remedy=Remedy("code", ("compile",), "the last bits of sums"),
             say=(

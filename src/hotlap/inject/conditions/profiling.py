@@ -17,6 +17,7 @@ from time import perf_counter_ns
 from types import ModuleType
 from typing import Any, Final
 
+from hotlap.fast.choice import hooks
 from hotlap.inject.conditions.profile import Table, Waiting
 from hotlap.inject.conditions.sampler import Sampler, Stack, Stacks
 from hotlap.inject.conditions.threads_beside import ThreadsBeside
@@ -50,7 +51,7 @@ class Profiling:
         self._recorder = recorder
         self._plan = plan
         self._clock = SampleClock() if plan.clock_samples else None
-        self._collector = Collector(self._phase)
+        self._collector = Collector(self._phase) if may_listen(plan) else None
         self._over = False
         self._reset()
 
@@ -92,7 +93,8 @@ class Profiling:
 
     def begin(self) -> None:
         """Begin to look, if this is a process that is not known to be another's child."""
-        self._collector.attach()
+        if self._collector is not None:
+            self._collector.attach()
         if self._sampler is not None:
             os.register_at_fork(before=self._before_fork, after_in_parent=self._after_fork_here)
             if multiprocessing.parent_process() is None and not _launches(self._recorder.hello):
@@ -190,7 +192,9 @@ class Profiling:
 
     def _small_frames(self) -> list[bytes]:
         identity = {"pid": os.getpid(), "begin_ns": self._begun_ns, "worker": bool(self._worker)}
-        made = [frames.encode_json("gcol", {**identity, **self._collector.to_dict()})]
+        made = []
+        if self._collector is not None:
+            made.append(frames.encode_json("gcol", {**identity, **self._collector.to_dict()}))
         if self._clock is not None and self._clock.count:
             made.append(frames.encode_json("smpl", {**identity, **self._clock.to_dict()}))
         return made
@@ -271,7 +275,8 @@ class Profiling:
             self._sampler.forked()
         if self._clock is not None:
             self._clock.reset()
-        self._collector.reset()
+        if self._collector is not None:
+            self._collector.reset()
         self._reset()
 
     def stop(self) -> None:
@@ -288,11 +293,23 @@ class Profiling:
             return
         self._over = True
         try:
-            self._collector.detach()
+            if self._collector is not None:
+                self._collector.detach()
             if self._worker or self._recorder.timeline.ticks or _is_first():
                 self._write(closed=True)
         except Exception as error:
             self._recorder.fault("sampler", error)
+
+
+def may_listen(plan: TrialPlan) -> bool:
+    """Tell whether a function of ours may be called in the middle of a garbage collection.
+
+    In Python 3.11 collections begin where a frame is made, the interpreter may be given away in
+    what they call, and a walk over frames that goes on then ends in freed memory. The compiled
+    ``stacks`` has none that could go on.
+    """
+    walks_by_parts = bool(plan.sample_hz) and hooks is None
+    return not (walks_by_parts and sys.version_info[:2] == (3, 11))
 
 
 def user_files(places: Places) -> list[str]:

@@ -6,15 +6,16 @@ and the training waits at any of its calls: nothing at those lines is to blame.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import Counter
 from time import perf_counter_ns
-from types import FrameType
 from typing import Any, Final
 
-from hotlap.inject.conditions.sampler import cpu_clock
+from hotlap.fast.choice import stacks
+from hotlap.fast.reference import Entries
+from hotlap.inject.conditions.instructions import position
+from hotlap.inject.conditions.sampler import DEPTH, cpu_clock, name_of
 from hotlap.probe.places import Places
 
 _PAUSE_NS: Final = 50_000_000
@@ -64,24 +65,23 @@ class ThreadsBeside:
             self._note(busy)
 
     def _note(self, busy: list[tuple[threading.Thread, int]]) -> None:
-        frames = sys._current_frames()
+        found = stacks(tuple(thread.ident or 0 for thread, _ in busy), DEPTH)
         for thread, took in busy:
-            frame = frames.get(thread.ident or 0)
-            if frame is None or (len(self._sums) >= _MOST and thread.name not in self._sums):
+            entries = found.get(thread.ident or 0)
+            if not entries or (len(self._sums) >= _MOST and thread.name not in self._sums):
                 continue
             self._sums[thread.name] = self._sums.get(thread.name, 0) + took
-            self._seen.setdefault(thread.name, Counter())[self._where(frame)] += took
+            self._seen.setdefault(thread.name, Counter())[self._where(entries)] += took
 
-    def _where(self, frame: FrameType) -> tuple[str, tuple[str, int, str] | None]:
-        code = frame.f_code
-        name = getattr(code, "co_qualname", code.co_name)
-        users = self._places.find(frame)
+    def _where(self, entries: Entries) -> tuple[str, tuple[str, int, str] | None]:
+        code, _, module = entries[0]
         place = None
-        if users is not None:
-            own = users.f_code
-            inside = getattr(own, "co_qualname", own.co_name)
-            place = (self._places.shown(own.co_filename), users.f_lineno, inside)
-        return f"{frame.f_globals.get('__name__')}.{name}", place
+        for users, last, _ in entries:
+            if self._places.is_users(users.co_filename):
+                line, _ = position(users, last)
+                place = (self._places.shown(users.co_filename), line, name_of(users, None))
+                break
+        return name_of(code, module), place
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return per thread its name, its time on a core, and where most of that went."""
