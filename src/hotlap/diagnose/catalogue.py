@@ -33,6 +33,7 @@ RULES: Final[tuple[str, ...]] = (
     "small_cache",
     "input_scattered_rows",
     "input_rebuilt",
+    "input_repeated_work",
     "input_cpu_work",
     "anomaly_mode",
     "double_precision",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,18 @@ from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import rule
 from hotlap.values.facts import Facts, Setting
 from hotlap.values.finding import Clear, Finding, Unknown
-from unit.diagnose.made import HEALTHY_STEP, entry, facts, line, operator, place, retained, run
+from unit.diagnose.firing import STREAM, WAITING, curve, stream_of
+from unit.diagnose.made import (
+    HEALTHY_STEP,
+    entry,
+    facts,
+    line,
+    loader,
+    operator,
+    place,
+    retained,
+    run,
+)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +155,20 @@ def test_steps_that_slow_down_in_all_lines_alike_tell_of_the_machine() -> None:
     answer = module.check(given)
     assert isinstance(answer, Unknown)
     assert "no line more than the others" in answer.because
+
+
+@pytest.mark.parametrize(
+    ("given", "because"),
+    [
+        (replace(STREAM, curve=curve(1000.0, 900.0, 1700.0)), "each worker prepares its own"),
+        (stream_of(cpu_ns=36_000_000), "each worker prepares its own"),
+        (replace(stream_of(64_000_000), curve=()), "was not drained alone"),
+        (replace(STREAM, run=run(WAITING, loaders=(loader(2),))), "no workers share a stream"),
+    ],
+)
+def test_workers_that_share_a_stream_repeat_nothing(given: Facts, because: str) -> None:
+    module = rule("HL117")
+    assert module is not None
+    answer = module.check(given)
+    assert isinstance(answer, (Clear, Unknown))
+    assert because in answer.because
