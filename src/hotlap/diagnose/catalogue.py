@@ -63,6 +63,7 @@ RULES: Final[tuple[str, ...]] = (
     "straggler",
     "gradient_sync",
     "busy_thread",
+    "repeated_handlers",
     "broadcast_buffers",
     "communication",
     "growth",

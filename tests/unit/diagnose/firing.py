@@ -119,6 +119,14 @@ FIRES: dict[str, Facts] = {
         entry("data_wait", 41, 0.55, "Rows.__getitem__"), sample_ns={"p50": 4_000, "mean": 5_000}
     ),
     "HL117": STREAM,
+    "HL405": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.3}),
+        *HEALTHY,
+        entry(
+            "evaluation", 70, 0.3, "judge", expression="log.info(text)", leaf="logging.Logger.info"
+        ),
+        defaults={"log_handlers": ("tea", 12)},
+    ),
     "HL301": facts(
         run(HEALTHY_STEP),
         *HEALTHY,

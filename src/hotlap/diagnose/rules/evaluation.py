@@ -51,10 +51,11 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     waiting = region_of(
         [one for one in region.costs if kind_of(one) is not None] if region else [], costs
     )
-    what = ""
+    what, first = "", ""
     if waiting is not None and waiting.share > 0.5 * share:
         kind = kind_of(waiting.top)
-        what = f", most of it in {kind.noun}" if kind else ""
+        if kind is not None:
+            what, first = f", most of it in {kind.noun}", f"To mend it, {kind.advice}. "
     where = ""
     if region is not None:
         where = f" (entered at {at(region.entry)}, mostly {text_of(facts, region.top)})"
@@ -69,8 +70,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
             say=(
                 f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. "
-                "Evaluate "
-                f"less often or on fewer batches: training stands still meanwhile."
+                f"{first}Evaluate less often or on fewer batches: training stands still meanwhile."
             ),
             evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
         ),
