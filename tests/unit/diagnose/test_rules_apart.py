@@ -11,15 +11,18 @@ from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import rule
 from hotlap.values.facts import Facts, Setting
 from hotlap.values.finding import Clear, Finding, Unknown
+from hotlap.values.summary import Part
 from unit.diagnose.firing import STREAM, WAITING, curve, stream_of
 from unit.diagnose.made import (
     HEALTHY_STEP,
+    SECOND,
     entry,
     facts,
     line,
     loader,
     operator,
     place,
+    process,
     retained,
     run,
 )
@@ -172,3 +175,25 @@ def test_workers_that_share_a_stream_repeat_nothing(given: Facts, because: str) 
     answer = module.check(given)
     assert isinstance(answer, (Clear, Unknown))
     assert because in answer.because
+
+
+@pytest.mark.parametrize(("others", "idle"), [((0.0, 0.01), 2), ((0.5, 0.45), 0), ((), 0)])
+def test_evaluation_on_one_rank_is_told_from_that_on_all(
+    others: tuple[float, ...], idle: int
+) -> None:
+    def rank(number: int, share: float) -> Any:
+        spent = {"evaluation": Part(int(share * 100 * SECOND), share)}
+        return replace(process(HEALTHY_STEP, rank=number), world_size=3, phases=spent)
+
+    trainers = tuple(rank(number, share) for number, share in enumerate((0.5, *others)))
+    module = rule("HL702")
+    assert module is not None
+    found = module.check(
+        facts(
+            run(HEALTHY_STEP, phases={"evaluation": 0.5}, trainers=trainers),
+            entry("evaluation", 70, 0.5, "evaluate", callers=(place(9),)),
+        )
+    )
+    assert isinstance(found, Finding)
+    assert ("shard" in found.say) is bool(idle)
+    assert found.recoverable_share.low == pytest.approx(0.2 if idle else 0.3)
