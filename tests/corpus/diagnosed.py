@@ -26,6 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ def diagnose(folder: Path, path: Path) -> None:
     if said is None:
         raise SystemExit(f"{folder.name}: exit {done.returncode}\n{done.stderr[-2000:]}")
     kept = {"key": key(folder), "exit": done.returncode, "said": said, "page": done.stdout}
+    kept["at"] = round(time.time())
     path.write_text(json.dumps(kept), encoding="utf-8")
 
 
@@ -161,7 +163,18 @@ def compared(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
     if ratio and bounds and bounds["low"] and bounds["high"]:
         row["ratio"], row["bounds"] = ratio, (bounds["low"], bounds["high"])
         row["inside"] = bounds["low"] <= ratio <= bounds["high"]
+        row["beside"] = was_measured_beside(folder, kept.get("at"))
     return row
+
+
+def was_measured_beside(folder: Path, at: int | None) -> bool:
+    """Tell whether a case's pairs were measured within an hour of its diagnosis.
+
+    Later or earlier the machine may be another: neighbours, clock rates, free memory.
+    """
+    pairs = [one for one in measure.read(measure.RESULTS).values() if one["case"] == folder.name]
+    instants = [one.get("at") for one in pairs]
+    return at is not None and any(one and abs(one - at) <= 3600 for one in instants)
 
 
 def matches(finding: dict[str, Any] | None, cause: dict[str, Any]) -> bool:
@@ -215,6 +228,11 @@ def summary(rows: list[dict[str, Any]]) -> None:
         width = statistics.median(row["bounds"][1] / row["bounds"][0] for row in bounded)
         print(f"bounds right {share(bounded, 'inside')}   goal 85 %")
         print(f"median of high/low {width:.2f}   goal at most 1.3")
+    beside = [row for row in bounded if row["beside"]]
+    if beside:
+        width = statistics.median(row["bounds"][1] / row["bounds"][0] for row in beside)
+        words = f"{share(beside, 'inside')}, median of high/low {width:.2f}"
+        print(f"of those whose pairs were measured within an hour of the diagnosis: {words}")
     if healthy:
         print(f"healthy and nothing claimed {share(healthy, 'right')}   goal all")
 

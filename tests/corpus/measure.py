@@ -34,6 +34,7 @@ else:
     import tomli as tomllib
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.json"
 LIMIT_S = 400
 
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("words", nargs="*", help="parts of names; all cases without any")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--results", type=Path, default=HERE / "results.json")
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--table", action="store_true", help="only print what is known")
     parser.add_argument("--labels", action="store_true", help="write what is known into labels")
     parser.add_argument("--again", action="store_true", help="forget what is known of them")
@@ -101,6 +102,7 @@ def measure(folder: Path, twin: str, pairs: int, results: Path) -> None:
             timed = {script: run(told, script, place) for script in order}
             for column, what in enumerate(("wall", "cpu", "steps")):
                 known[what].append([timed["slow.py"][column], timed[twin][column]])
+            known["at"] = round(time.time())
             change(results, name, known)
 
 

@@ -102,6 +102,7 @@ def _summary(
         unpack_ns=process.unpack_ns if alone and loader.workers else None,
         asked_bytes=_total(fetch.asked_bytes for fetch in fetches),
         disk_bytes=_total(fetch.disk_bytes for fetch in fetches),
+        iterable=loader.iterable,
     )
 
 

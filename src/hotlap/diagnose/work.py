@@ -63,6 +63,25 @@ KINDS: Final[tuple[Kind, ...]] = (
         "update a copy in place instead of making it anew",
     ),
     _kind(
+        "walks through the model",
+        r"\bnamed_(parameters|modules|buffers|children)\b|_named_members",
+        "walking through the model's modules and parameters by name (named_parameters)",
+        "make a list or dictionary of them once",
+    ),
+    _kind(
+        "joining outputs",
+        r"nested_concat|pad_and_concatenate|trainer_pt_utils\.EvalLoopContainer",
+        "joining the outputs (logits) of all batches so far, again at each batch",
+        "keep only what the metric needs (preprocess_logits_for_metrics)",
+    ),
+    _kind(
+        "all pairs",
+        r"(\[[^\]]*\bNone\b[^\]]*\]|unsqueeze\([^)]*\))\s*-\s*[\w.]+"
+        r"(\[[^\]]*\bNone\b[^\]]*\]|\.unsqueeze\([^)]*\))",
+        "the differences of all pairs, written to memory by broadcasting",
+        "take distances from torch.cdist or from a matrix product",
+    ),
+    _kind(
         "collector",
         r"\bgc\.collect\b|empty_cache",
         "explicit garbage collection",
@@ -289,6 +308,8 @@ _BESIDE: Final = frozenset(
         "network",
         "subprocess",
         "deepcopy",
+        "walks through the model",
+        "joining outputs",
         "collector",
         "checkpoint",
         "parsing",

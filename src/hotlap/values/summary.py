@@ -68,6 +68,7 @@ class LoaderSummary:
     unpack_ns: int | None
     asked_bytes: int | None
     disk_bytes: int | None
+    iterable: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hotlap.values.facts import Facts, Setting, WhatIf, WorkerPoint
+from hotlap.values.summary import Part
 from hotlap.values.trial import ThreadEntry
 from unit.diagnose.made import (
     HEALTHY,
@@ -43,6 +44,18 @@ def curve(*rates: float) -> tuple[WorkerPoint, ...]:
     return tuple(WorkerPoint(k, rate, rate * 0.97, rate * 1.03) for k, rate in enumerate(rates))
 
 
+def stream_of(cpu_ns: int) -> Facts:
+    """Return facts of two workers at a stream. cpu_ns: of each for a batch of 32."""
+    plain = loader(2)
+    workers = replace(plain, iterable=True, split={**plain.split, "cpu": Part(cpu_ns, 1.0)})
+    return facts(
+        run(WAITING, loaders=(workers,)),
+        entry("data_wait", 40, 0.5, "Rows.parse", role="worker", expression="json.loads(line)"),
+        *MODEL,
+        curve=curve(1000.0, 900.0, 950.0),
+    )
+
+
 def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
     return dict(parts)
 
@@ -66,6 +79,9 @@ PENALTY = facts(
 """A penalty beside the model, with nine tenths of the backward pass."""
 
 THROUGH = line(40, "penalty = sum(p.pow(2).sum() for p in model.parameters())")
+
+STREAM = stream_of(64_000_000)
+"""Two workers at a stream, each of which takes 2 ms for a sample that takes 1 ms alone."""
 
 FIRES: dict[str, Facts] = {
     "HL101": waiting(getitem()),
@@ -101,6 +117,15 @@ FIRES: dict[str, Facts] = {
     ),
     "HL113": waiting(
         entry("data_wait", 41, 0.55, "Rows.__getitem__"), sample_ns={"p50": 4_000, "mean": 5_000}
+    ),
+    "HL117": STREAM,
+    "HL405": facts(
+        run(HEALTHY_STEP, phases={"evaluation": 0.3}),
+        *HEALTHY,
+        entry(
+            "evaluation", 70, 0.3, "judge", expression="log.info(text)", leaf="logging.Logger.info"
+        ),
+        defaults={"log_handlers": ("tea", 12)},
     ),
     "HL301": facts(
         run(HEALTHY_STEP),

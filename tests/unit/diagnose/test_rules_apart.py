@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,21 @@ from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import rule
 from hotlap.values.facts import Facts, Setting
 from hotlap.values.finding import Clear, Finding, Unknown
-from unit.diagnose.made import HEALTHY_STEP, entry, facts, line, operator, place, retained, run
+from hotlap.values.summary import Part
+from unit.diagnose.firing import STREAM, WAITING, curve, stream_of
+from unit.diagnose.made import (
+    HEALTHY_STEP,
+    SECOND,
+    entry,
+    facts,
+    line,
+    loader,
+    operator,
+    place,
+    process,
+    retained,
+    run,
+)
 
 
 @pytest.mark.parametrize(
@@ -143,3 +158,42 @@ def test_steps_that_slow_down_in_all_lines_alike_tell_of_the_machine() -> None:
     answer = module.check(given)
     assert isinstance(answer, Unknown)
     assert "no line more than the others" in answer.because
+
+
+@pytest.mark.parametrize(
+    ("given", "because"),
+    [
+        (replace(STREAM, curve=curve(1000.0, 900.0, 1700.0)), "each worker prepares its own"),
+        (stream_of(cpu_ns=36_000_000), "each worker prepares its own"),
+        (replace(stream_of(64_000_000), curve=()), "was not drained alone"),
+        (replace(STREAM, run=run(WAITING, loaders=(loader(2),))), "no workers share a stream"),
+    ],
+)
+def test_workers_that_share_a_stream_repeat_nothing(given: Facts, because: str) -> None:
+    module = rule("HL117")
+    assert module is not None
+    answer = module.check(given)
+    assert isinstance(answer, (Clear, Unknown))
+    assert because in answer.because
+
+
+@pytest.mark.parametrize(("others", "idle"), [((0.0, 0.01), 2), ((0.5, 0.45), 0), ((), 0)])
+def test_evaluation_on_one_rank_is_told_from_that_on_all(
+    others: tuple[float, ...], idle: int
+) -> None:
+    def rank(number: int, share: float) -> Any:
+        spent = {"evaluation": Part(int(share * 100 * SECOND), share)}
+        return replace(process(HEALTHY_STEP, rank=number), world_size=3, phases=spent)
+
+    trainers = tuple(rank(number, share) for number, share in enumerate((0.5, *others)))
+    module = rule("HL702")
+    assert module is not None
+    found = module.check(
+        facts(
+            run(HEALTHY_STEP, phases={"evaluation": 0.5}, trainers=trainers),
+            entry("evaluation", 70, 0.5, "evaluate", callers=(place(9),)),
+        )
+    )
+    assert isinstance(found, Finding)
+    assert ("shard" in found.say) is bool(idle)
+    assert found.recoverable_share.low == pytest.approx(0.2 if idle else 0.3)

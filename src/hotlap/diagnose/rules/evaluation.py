@@ -1,7 +1,7 @@
 """# HL702 evaluation: validation takes a large part of the run
 
 **What.** The model is evaluated very often, or on very much data, compared with the training
-between.
+between; or by one rank of several, while the others wait.
 
 **How it is measured.** Wall time in evaluation, exclusive of the steps, by sampled stacks.
 
@@ -9,7 +9,7 @@ between.
 in a long run.
 
 **What to do.** Evaluate every n steps more, on a fixed part of the data, with larger batches,
-under `torch.inference_mode()`.
+under `torch.inference_mode()`; give each rank a part of it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ CODE = "HL702"
 NAME = "evaluation"
 _MUCH = 0.20
 """A share that nobody plans for: one pass in five of all the time."""
+_HARDLY = 0.2
+"""Of the evaluation of one rank: another rank that spends less does not share it."""
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -51,10 +53,15 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     waiting = region_of(
         [one for one in region.costs if kind_of(one) is not None] if region else [], costs
     )
-    what = ""
+    what, first = "", ""
     if waiting is not None and waiting.share > 0.5 * share:
         kind = kind_of(waiting.top)
-        what = f", most of it in {kind.noun}" if kind else ""
+        if kind is not None:
+            what, first = f", most of it in {kind.noun}", f"To mend it, {kind.advice}. "
+    idle = _idle_ranks(facts)
+    if idle:
+        what += f", on one rank alone, while {idle} other{'s' if idle > 1 else ''} wait for it"
+        first += "Give each rank a part (shard) of it, and add the counts up (all_reduce). "
     where = ""
     if region is not None:
         where = f" (entered at {at(region.entry)}, mostly {text_of(facts, region.top)})"
@@ -64,14 +71,20 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="evaluation",
-            share=Bounds(0.6 * share, 0.98 * share),
+            share=Bounds(0.6 * share * idle / (1 + idle) if idle else 0.6 * share, 0.98 * share),
             first=region.entry if region else None,
             remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
             say=(
                 f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. "
-                "Evaluate "
-                f"less often or on fewer batches: training stands still meanwhile."
+                f"{first}Evaluate less often or on fewer batches: training stands still meanwhile."
             ),
             evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
         ),
     )
+
+
+def _idle_ranks(facts: Facts) -> int:
+    """Return how many ranks hardly evaluate while the one that reports speak of does."""
+    parts = [one.phases.get("evaluation") for one in facts.run.trainers if one.world_size != 1]
+    first, *others = [0 if part is None else part.ns or 0 for part in parts] or [0]
+    return sum(1 for ns in others if ns < _HARDLY * first)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hotlap.inject.conditions import contents
+from hotlap.inject.conditions.log_handlers import most_repeated
 from hotlap.sites.hub import Hub, nothing_began
 
 _MOST: Final = 1 << 16
@@ -80,6 +81,7 @@ class Switches:
             "threads": torch.get_num_threads(),
             "default_dtype": _name(torch.get_default_dtype()),
             "matmul_precision": torch.get_float32_matmul_precision(),
+            "log_handlers": most_repeated(),
             **self._groups,
         }
 
