@@ -197,3 +197,23 @@ def test_evaluation_on_one_rank_is_told_from_that_on_all(
     assert isinstance(found, Finding)
     assert ("shard" in found.say) is bool(idle)
     assert found.recoverable_share.low == pytest.approx(0.2 if idle else 0.3)
+
+
+def test_work_in_the_forward_pass_comes_with_its_backward_pass() -> None:
+    given = facts(
+        run({"forward": 0.4, "backward": 0.5}),
+        entry("forward", 40, 0.3, "forward", expression="torch.cat([a, b])"),
+        entry("forward", 30, 0.1, "forward", leaf="torch.nn.modules.linear.Linear.forward"),
+        entry("backward", 12, 0.5, leaf="torch.autograd.graph._engine_run_backward"),
+        operators=(
+            operator(40, "aten::cat", 1, 9e6),
+            operator(12, "aten::slice", 2, 4e6, phase="backward", forward=40),
+            operator(12, "aten::mm", 2, 6e6, phase="backward", forward=30),
+        ),
+    )
+    module = rule("HL309")
+    assert module is not None
+    found = module.check(given)
+    assert isinstance(found, Finding)
+    assert found.recoverable_share.high == pytest.approx(0.3 + 0.4 * 0.5)
+    assert "20 % more into its backward pass" in found.say

@@ -20,6 +20,7 @@ from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
 from hotlap.diagnose.compute import MODEL_PHASES, in_loop, is_models_own
 from hotlap.diagnose.costs import costs_of
 from hotlap.diagnose.operators import operators_at
+from hotlap.diagnose.passes import backward_of
 from hotlap.diagnose.regions import by_function, region_of
 from hotlap.diagnose.say import at, doing, percent, texts_of
 from hotlap.diagnose.shares import is_cpu
@@ -60,21 +61,25 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         loop = in_loop(facts, top)
         again = f" inside a Python loop at line {loop}" if loop and top.callers else ""
         advice = kind.advice if kind else "compute it once, or with one batched operator"
+        behind = sum(backward_of(facts).get(key, 0.0) for key in region.keys)
+        share = min(0.97, region.share + (behind if top.phase == "forward" else 0.0))
+        more = (
+            f", and {percent(behind)} more into its backward pass" if worth(facts, behind) else ""
+        )
         return finding(
             facts,
             Rule(CODE, NAME),
             region,
             Claim(
                 phase=top.phase,
-                share=predict.recoverable(region.share, least=0.6, most=1.0),
+                share=predict.recoverable(share, least=0.7),
                 status="suspected",
                 remedy=Remedy("code", (), "nothing, if the values stay the same"),
                 say=(
                     f"In the {top.phase} pass {percent(region.share)} of the time goes into "
-                    f"{texts_of(facts, region.costs)} at {at(region.line)}{what}{again}: it is "
-                    "repeated at "
-                    "every "
-                    f"step and is not the model's own arithmetic. To mend it, {advice}."
+                    f"{texts_of(facts, region.costs)} at {at(region.line)}{what}{again}{more}: it "
+                    "is repeated at every step and is not the model's own arithmetic. To mend it, "
+                    f"{advice}."
                 ),
                 evidence=(
                     Evidence(
