@@ -7,6 +7,9 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#if PY_VERSION_HEX < 0x030B0000
+#include <frameobject.h> /* of frames nothing else is known in Python 3.10 */
+#endif
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
