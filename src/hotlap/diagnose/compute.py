@@ -16,7 +16,14 @@ LONGEST_BACKWARD = 3.0
 _TORCH_CALL = re.compile(
     r"\b(torch|F|nn|functional)\.\w|\bself\.\w+\(|@|\bcriterion\(|\bmodel\(|\bloss\w*\("
 )
-_TORCH_LEAF = ("torch.nn.", "torch.optim", "torch.autograd", "torch.functional", "torch._tensor")
+_TORCH_LEAF = (
+    "torch.nn.",
+    "torch.optim",
+    "torch.autograd",
+    "torch.functional",
+    "torch._tensor",
+    "torch._ops",
+)
 
 
 def is_models_own(facts: Facts, cost: Cost) -> bool:

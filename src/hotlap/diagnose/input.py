@@ -15,6 +15,8 @@ from hotlap.values.facts import Facts, Measured, WorkerPoint
 from hotlap.values.finding import Bounds
 from hotlap.values.summary import LoaderSummary
 
+NO_WAIT = "no wait for batches was seen: no DataLoader feeds the training, or it made no step"
+"""Why rules about the input cannot tell."""
 _BETWEEN_STEPS = ("epoch_edge", "evaluation", "other")
 _COLLATERAL = 1.5
 """More than half of the wait again is not believed: a replay is of a few batches."""

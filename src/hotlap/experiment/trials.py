@@ -307,7 +307,10 @@ def absence_of(trial: Trial) -> str | None:
     """Say in words why nobody trained in a trial; None when somebody did."""
     if trial.record is None:
         return "nothing that the trial recorded can be read"
-    return explain(trial.record, trial.ended.exit_code)
+    why = explain(trial.record, trial.ended.exit_code)
+    if why is not None and trial.ended.by != "itself":
+        return f"{trial.why_not()}, before the first step was complete"
+    return why
 
 
 def _read(folder: Path) -> Record | None:

@@ -9,10 +9,10 @@ import pytest
 
 from hotlap.diagnose import judge
 from hotlap.diagnose.catalogue import rule
-from hotlap.values.facts import Facts, Setting
+from hotlap.values.facts import Facts, Setting, WhatIf
 from hotlap.values.finding import Clear, Finding, Unknown
 from hotlap.values.summary import Part
-from unit.diagnose.firing import STREAM, WAITING, curve, stream_of
+from unit.diagnose.firing import STREAM, WAITING, curve, getitem, stream_of, waiting
 from unit.diagnose.made import (
     HEALTHY_STEP,
     SECOND,
@@ -217,3 +217,40 @@ def test_work_in_the_forward_pass_comes_with_its_backward_pass() -> None:
     assert isinstance(found, Finding)
     assert found.recoverable_share.high == pytest.approx(0.3 + 0.4 * 0.5)
     assert "20 % more into its backward pass" in found.say
+
+
+def test_a_main_thread_that_waits_for_another_has_no_start_up_of_its_own() -> None:
+    given = facts(
+        run(HEALTHY_STEP, phases={"start_up": 0.4}),
+        entry("start_up", 23, 0.4, "main", expression="m.join()", leaf="threading.Thread.join"),
+    )
+    module = rule("HL703")
+    assert module is not None
+    assert isinstance(module.check(given), Clear)
+
+
+def test_workers_that_were_tried_in_vain_are_not_advised() -> None:
+    module = rule("HL101")
+    assert module is not None
+    tried = WhatIf("workers", 2, 0.9, 0.8, 1.05, acted=True)
+    rates = curve(100.0, 95.0, 180.0)
+    advised = module.check(waiting(getitem(), curve=rates))
+    assert isinstance(advised, Finding)
+    assert "2 workers would share the work" in advised.say
+    found = module.check(waiting(getitem(), curve=rates, what_ifs=(tried,)))
+    assert isinstance(found, Finding)
+    assert "2 workers were tried, and the steps were no faster" in found.say
+    assert found.remedy.knobs == ()
+
+
+def test_an_evaluation_that_reads_its_result_is_not_said_to_be_filled_by_that() -> None:
+    def said(leaf: str) -> str:
+        line_70 = entry("evaluation", 70, 0.5, "evaluate", expression="right.item()", leaf=leaf)
+        module = rule("HL702")
+        assert module is not None
+        found = module.check(facts(run(HEALTHY_STEP, phases={"evaluation": 0.5}), line_70))
+        assert isinstance(found, Finding)
+        return found.say
+
+    assert "most of it in reading tensors" in said("__main__.evaluate")
+    assert "most of it" not in said("torch.nn.modules.conv.Conv2d._conv_forward")

@@ -15,7 +15,7 @@ under `torch.inference_mode()`; give each rank a part of it.
 from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding
-from hotlap.diagnose.costs import costs_of
+from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.input import remaking
 from hotlap.diagnose.misplaced import saves_beside
 from hotlap.diagnose.regions import region_of, select
@@ -50,9 +50,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     region = select(costs, lambda one: one.phase == "evaluation" and id(one) not in others)
     if region is not None and evaluates_with_gradients(facts, region.costs):
         return Clear("it runs without no_grad, which is to be mended first (HL602)")
-    waiting = region_of(
-        [one for one in region.costs if kind_of(one) is not None] if region else [], costs
-    )
+    waiting = region_of([one for one in region.costs if _is_beside(one)] if region else [], costs)
     what, first = "", ""
     if waiting is not None and waiting.share > 0.5 * share:
         kind = kind_of(waiting.top)
@@ -60,7 +58,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             what, first = f", most of it in {kind.noun}", f"To mend it, {kind.advice}. "
     idle = _idle_ranks(facts)
     if idle:
-        what += f", on one rank alone, while {idle} other{'s' if idle > 1 else ''} wait for it"
+        what += (
+            f", on one rank alone, while {idle} other{'s wait' if idle > 1 else ' waits'} for it"
+        )
         first += "Give each rank a part (shard) of it, and add the counts up (all_reduce). "
     where = ""
     if region is not None:
@@ -81,6 +81,12 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
         ),
     )
+
+
+def _is_beside(cost: Cost) -> bool:
+    """Tell whether a line does known work and not mostly the model's own, whose value it reads."""
+    passes = sum(ns for leaf, ns in cost.leaves if leaf.startswith("torch.nn."))
+    return kind_of(cost) is not None and passes <= 0.5 * sum(ns for _, ns in cost.leaves)
 
 
 def _idle_ranks(facts: Facts) -> int:

@@ -20,7 +20,7 @@ from typing import Final
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import Input, input_of, reads_from_storage, relief
+from hotlap.diagnose.input import NO_WAIT, Input, input_of, reads_from_storage, relief
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
@@ -42,7 +42,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge blocked time in preparing samples."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
     if data.hidden is not None:

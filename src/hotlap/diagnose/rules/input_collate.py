@@ -15,7 +15,7 @@ ahead of the training, or let the data set return whole batches (`__getitems__`)
 from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.input import input_of, relief
+from hotlap.diagnose.input import NO_WAIT, input_of, relief
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.work import region_kind
 from hotlap.values.facts import Facts
@@ -29,7 +29,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge the collate function."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
     if data.hidden is not None:

@@ -22,9 +22,10 @@ from __future__ import annotations
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import costs_of
-from hotlap.diagnose.input import Input, best_point, input_of, relief
+from hotlap.diagnose.input import NO_WAIT, Input, best_point, input_of, relief
 from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
+from hotlap.diagnose.switches import faster
 from hotlap.diagnose.work import Kind, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -37,7 +38,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge the work of preparing samples."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
     if data.hidden is not None:
@@ -101,7 +102,10 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
     best = best_point(facts)
     more = ""
     knobs: tuple[str, ...] = ()
-    if best is not None and best.workers > data.workers:
+    tried = [one for one in facts.what_ifs if one.change == "workers" and one.value]
+    if tried and not any(faster(facts, one) for one in tried):
+        more = f"; {tried[0].value} workers were tried, and the steps were no faster"
+    elif best is not None and best.workers > data.workers:
         more = f"; {best.workers} workers would share the work (num_workers is {data.workers})"
         knobs = ("loader_workers",)
     return finding(

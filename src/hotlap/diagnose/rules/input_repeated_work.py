@@ -18,7 +18,7 @@ transformed: by file, by offset, or by skipping raw records.
 from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.input import Input, input_of, point_at
+from hotlap.diagnose.input import NO_WAIT, Input, input_of, point_at
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -35,10 +35,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge the workers of an iterable data set."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if data.loader is None or not data.loader.iterable or data.workers < 2:
         return Clear("no workers share a stream")
-    if not worth(facts, data.wait) or data.hidden is not None:
+    if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
     times = _times(facts, data)
     if times is None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
-from hotlap.diagnose.input import Input, best_point, input_of, point_at, present_rate
+from hotlap.diagnose.input import NO_WAIT, Input, best_point, input_of, point_at, present_rate
 from hotlap.diagnose.say import percent
 from hotlap.diagnose.shares import run_share
 from hotlap.diagnose.switches import faster
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge a loader without workers."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if data.loader is None:
         return Clear("no DataLoader feeds the training")
     if data.workers:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.input import input_of
+from hotlap.diagnose.input import NO_WAIT, input_of
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
@@ -29,7 +29,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     """Judge the spread of single samples."""
     data = input_of(facts)
     if data is None:
-        return Unknown("no step was seen")
+        return Unknown(NO_WAIT)
     if not worth(facts, data.wait) or data.region is None:
         return Clear("the training hardly waits for data")
     if data.hidden is not None:
