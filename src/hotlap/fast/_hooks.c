@@ -1,8 +1,8 @@
 /* The hooks of what every training step does, compiled: see docs/decisions/0004-compiled-hooks.md.
  *
  * One translation unit on purpose: what runs between two parts of a step lies on few pages. Each
- * piece has a counterpart in Python, which says what it has to do: ledger.h and standing.h in
- * fast/reference.py, wrappers.h in sites/ and probe/.
+ * piece has a counterpart in Python, which says what it has to do: ledger.h, standing.h and stacks.h
+ * in fast/reference.py, wrappers.h in sites/ and probe/.
  */
 
 #define PY_SSIZE_T_CLEAN

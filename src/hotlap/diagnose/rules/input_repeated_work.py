@@ -9,7 +9,7 @@ of a sample that the training process prepares alone (drained without workers): 
 is n times as much. The loader alone is no faster with more workers.
 
 **When it is wrong.** Where a sample costs a worker more than it costs alone for another reason:
-processors that share a core, caches that two of them overfill. These cost less than twice.
+processors that share a core, caches that two of them overfill. These mostly cost less than twice.
 
 **What to do.** Pick the worker's part of the stream before anything is read, parsed or
 transformed: by file, by offset, or by skipping raw records.
@@ -26,7 +26,7 @@ from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unkn
 CODE = "HL117"
 NAME = "input-repeated-work"
 _NEARLY_ALL = 0.8
-"""Of the work of all workers, done by each: caches and shared cores alone do not come to it."""
+"""Of the work of all workers, done by each. Chosen: caches and shared cores seldom cost so much."""
 _FASTER = 1.25
 """A loader that workers make so much faster shares its work."""
 
