@@ -34,8 +34,7 @@ def is_models_own(facts: Facts, cost: Cost) -> bool:
     kind = kind_of(cost)
     if is_never_arithmetic(kind):
         return False
-    inside = sum(ns for leaf, ns in cost.leaves if leaf.startswith(_TORCH_LEAF))
-    if inside >= 0.5 * sum(ns for _, ns in cost.leaves) > 0:
+    if cost.spent_in(*_TORCH_LEAF) >= 0.5:
         return True  # also blocked: a layer waits for the other threads of its own operator
     operators = operators_at(facts, [cost.key])
     if operators is not None:

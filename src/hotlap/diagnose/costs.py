@@ -72,6 +72,18 @@ class Cost:
         """Return the source text that took most of it, if it is known."""
         return self.expressions[0][0] if self.expressions else None
 
+    def spent_in(self, *modules: str) -> float:
+        """Return the part (0-1) of its time in functions whose full name begins with one of these.
+
+        0 where no innermost function is known.
+        """
+        whole = sum(ns for _, ns in self.leaves)
+        return (
+            sum(ns for leaf, ns in self.leaves if leaf.startswith(modules)) / whole
+            if whole
+            else 0.0
+        )
+
     @property
     def state(self) -> str:
         """Return what the thread mostly did: working, blocked, runqueue or unknown."""

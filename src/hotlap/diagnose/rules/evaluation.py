@@ -85,8 +85,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 
 def _is_beside(cost: Cost) -> bool:
     """Tell whether a line does known work and not mostly the model's own, whose value it reads."""
-    passes = sum(ns for leaf, ns in cost.leaves if leaf.startswith("torch.nn."))
-    return kind_of(cost) is not None and passes <= 0.5 * sum(ns for _, ns in cost.leaves)
+    return kind_of(cost) is not None and cost.spent_in("torch.nn.") <= 0.5
 
 
 def _idle_ranks(facts: Facts) -> int:

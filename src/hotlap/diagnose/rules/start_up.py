@@ -68,11 +68,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 def _works(cost: Cost) -> bool:
     if cost.phase != "start_up" or cost.role != "trainer":
         return False
-    whole = sum(ns for _, ns in cost.leaves)
-    if sum(ns for leaf, ns in cost.leaves if leaf.startswith("threading.")) > 0.5 * whole:
+    if cost.spent_in("threading.") > 0.5:
         return False  # it waits for another thread, whose lines were not looked at
     importing = sum(ns for leaf, ns in cost.leaves if "importlib" in leaf)
     text = cost.expression or ""
     # What is imported also runs code of its own (classes, patterns): a part of it tells the whole.
-    imports = importing >= 0.15 * whole
+    imports = importing >= 0.15 * sum(ns for _, ns in cost.leaves)
     return not imports and not text.startswith(("import ", "from "))
