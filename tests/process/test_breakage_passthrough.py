@@ -75,6 +75,23 @@ for _ in range(2):
 train(Own(rows, batch_size=4))
 print(model.weight.tolist())
 """,
+    "a compiled function that steps the optimizer": """
+import logging
+torch._logging.set_logs(all=logging.ERROR)
+graphs = []
+def counting(graph, _):
+    graphs.append(graph)
+    return graph.forward
+adam = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.01))
+@torch.compile(backend=counting)
+def update():
+    adam.step()
+for batch in rows.split(4):
+    adam.zero_grad()
+    model(batch).pow(2).mean().backward()
+    update()
+print(len(graphs), model.weight.tolist())
+""",
     "a warning names the user's line": """
 loss = train(rows.split(4))
 print(float(loss), float(loss))

@@ -37,6 +37,7 @@ CHANNELS = (
     "loader_iter",
     "module_call",
     "module_mode",
+    "optimizer_call",
     "optimizer_step",
     "pack",
     "save",
@@ -64,6 +65,7 @@ LOST = {
     "exhausted": set[str](),
     "loader_iter": set[str](),
     "module_call": {"forward"},
+    "optimizer_call": {"optimizer", "other"},
     "optimizer_step": {"optimizer"},
 }
 """Phases that cannot be measured any more once the channel is gone."""

@@ -67,8 +67,7 @@ STYLES = (
     Style(("iterable.py",), training("Lines")),
     # No loader is visible: making a batch is host code. A first backward without any loader
     # counts as the end of a step until an optimizer has stepped.
-    # What torch itself does around an optimizer's step is other: up to a millisecond after a sleep.
-    Style(("memmap.py",), (), together("data_wait", "other", "optimizer"), ticks_per_step=1),
+    Style(("memmap.py",), (), together("data_wait", "other"), ticks_per_step=1),
     Style(("eval_checkpoint.py",), (("Digits", "training"), ("Digits", "evaluation"))),
     Style(("eval_no_mode.py",), (("Table", "training"), ("Table", "evaluation"))),
     Style(("eval_grad.py",), (("Data", "training"), ("Data", "evaluation"))),

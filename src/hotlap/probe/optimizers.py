@@ -28,7 +28,21 @@ class Optimizers:
     def attach(self, hub: Hub) -> None:
         """Subscribe to the optimizers' sites."""
         hub.subscribe("optimizer_step", self.step_begins, self.step_ended)
+        hub.subscribe("optimizer_call", self.call_begins, self.call_ended)
         hub.subscribe("zero_grad", self.zero_begins, self.zero_ended)
+
+    def call_begins(self, _optimizer: Any) -> int:
+        """The script calls ``step``: until it returns, what is in no span is the optimizer's."""
+        ledger = self._ledger
+        if ledger.current != OTHER or ledger.depth or ledger.thread != get_ident():
+            return 0
+        ledger.rest_on(OPTIMIZER)
+        return 1
+
+    def call_ended(self, _token: int, _optimizer: Any) -> None:
+        """It has returned, or raised."""
+        if self._ledger.inside(OPTIMIZER):  # else a loop over data within has left its edge
+            self._ledger.rest_on(OTHER)
 
     def step_begins(self, optimizer: Any) -> int:
         """An optimizer steps; one inside another one (a wrapper's inner) is part of it."""
@@ -42,9 +56,10 @@ class Optimizers:
         if ledger.depth:
             stale = self.open.pop(id(optimizer), 0)
             if stale:
-                # Its last step raised: torch calls no hook then, so the span was left open.
+                # Its last step raised: torch calls no hook then, so the span was left open. Or this
+                # is its own ``super().step()``, and what came before stays the optimizer's.
                 ledger.leave(stale)
-            if ledger.inside(OPTIMIZER):
+            if ledger.depth and ledger.inside(OPTIMIZER):
                 return 0
         token = self.open[id(optimizer)] = ledger.enter(OPTIMIZER)
         return token

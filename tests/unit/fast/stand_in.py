@@ -83,6 +83,12 @@ class Optimizer:
 
     param_groups: Any = ()
 
+    def __init__(self) -> None:
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """Put torch's own wrapper around ``step``: here it is part of it."""
+
     def step(self, work: Any = None) -> None:
         """Step."""
         for hook in list(optimizers._global_optimizer_pre_hooks.values()):
