@@ -20,7 +20,11 @@ def log() -> None:
         signal.signal(getattr(signal, f"SIG{name}"), lambda n, _: say(signal.Signals(n).name))
     signal.signal(signal.SIGUSR2, lambda *_: os._exit(7))
     say(f"ready {os.getpid()}")
-    # No signal.pause(): what arrives just before it begins to wait would be said at the next only.
+    rest()
+
+
+def rest() -> None:
+    """Wait for ever, in short sleeps: a signal just before a long one would go unnoticed in it."""
     while True:
         time.sleep(0.01)
 
@@ -30,10 +34,10 @@ def tidy() -> None:
     try:
         with contextlib.suppress(KeyboardInterrupt):
             say("ready")
-            time.sleep(600)
+            rest()
         say("tidying")
         if sys.argv[2:] == ["slowly"]:
-            time.sleep(600)
+            rest()
     except KeyboardInterrupt:
         say("again")
         sys.exit(6)

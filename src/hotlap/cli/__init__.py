@@ -29,6 +29,7 @@ class Verb(NamedTuple):
 
 
 VERBS: Final[dict[str, Verb]] = {
+    "compare": Verb("hotlap.cli.compare", "Say whether one run is faster than another."),
     "demo": Verb("hotlap.cli.demo", "Measure a training on real photographs that hotlap brings."),
     "diagnose": Verb("hotlap.cli.diagnose", "Find out by experiment why a training is slow."),
     "doctor": Verb("hotlap.cli.doctor", "Say what this machine offers to a training, and lacks."),

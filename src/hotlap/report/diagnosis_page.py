@@ -19,6 +19,7 @@ from hotlap.values.phase import STEP_PHASES
 MOST_LINES: Final = 60
 MOST_POINTS: Final = 8
 MOST_CLOSED: Final = 5
+SCALE: Final = 5
 """Blank lines that are given up before anything is left out."""
 
 
@@ -142,9 +143,14 @@ def _ceilings(page: Page, facts: Facts) -> None:
     known = [limit for limit in limits(facts) if limit.rate is not None]
     now = present_rate(facts)
     if known:
-        page.words("Ceilings", "what each part would reach alone, in samples/s:", "dim")
         rates = [limit.rate for limit in known if limit.rate is not None]
         most = max([*rates, now or 0.0]) or 1.0
+        ends = ""
+        if now and most > SCALE * now:
+            # A part that is a thousand times as fast would leave nothing to see of the others.
+            most = SCALE * now
+            ends = f" (bars end at {SCALE} times the present rate)"
+        page.words("Ceilings", f"what each part would reach alone, in samples/s{ends}:", "dim")
         rows = [] if now is None else [Row("now", now / most, "", digits(now), "bright_black")]
         rows += [_ceiling(limit, most) for limit in known]
         page.bars("", rows)
@@ -157,7 +163,7 @@ def _ceilings(page: Page, facts: Facts) -> None:
 
 def _ceiling(limit: Limit, most: float) -> Row:
     rate = limit.rate or 0.0
-    return Row(limit.name, rate / most, "", digits(rate), "cyan")
+    return Row(limit.name, min(1.0, rate / most), "", digits(rate), "cyan")
 
 
 def _storage(page: Page, facts: Facts) -> None:

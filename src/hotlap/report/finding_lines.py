@@ -63,7 +63,7 @@ def _none(diagnosis: Diagnosis) -> str:
 
 def _in_full(page: Page, facts: Facts, finding: Finding, number: int, seen: int) -> None:
     _title(page, finding, number)
-    page.words("", sentence(finding.say), most=5)
+    page.words("", sentence(finding.say))
     for location in finding.locations[:MOST_PLACES]:
         _place(page, place_in_full(location), "bold")
         text = text_at(facts, location)

@@ -90,8 +90,8 @@ class CallNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.norm = nn.LayerNorm(40)
-        self.gru = nn.GRU(40, 96, batch_first=True)
-        self.out = nn.Linear(96, SPECIES)
+        self.gru = nn.GRU(40, 24, batch_first=True)
+        self.out = nn.Linear(24, SPECIES)
 
     def forward(self, mel, lengths):
         packed = pack_padded_sequence(

@@ -46,7 +46,7 @@ def main():
 
     torch.manual_seed(47)
     device = torch.device(args.device)
-    fingerprints, labels = fingerprints_and_labels(9000)
+    fingerprints, labels = fingerprints_and_labels(24000)
     hold = 1000
     model = Toxicity().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
