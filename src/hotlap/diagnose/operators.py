@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hotlap.values.facts import Facts, Measured
+from hotlap.values.record import Place
 from hotlap.values.trial import OperatorEntry
 
 _HEAVY = re.compile(
@@ -88,3 +89,25 @@ def dtype_share(facts: Facts, words: tuple[str, ...]) -> float | None:
         return None
     inside = sum(one.ns for one in heavy if any(word in one.dtypes for word in words))
     return inside / whole
+
+
+_SOFTMAX = frozenset(("aten::softmax", "aten::_softmax"))
+_PRODUCTS = frozenset(("aten::bmm", "aten::baddbmm"))
+
+
+def written_out_attention(facts: Facts) -> tuple[list[Place], float]:
+    """Return lines of the forward pass that hold an attention's products and its softmax.
+
+    And the share (0-1) of the operators' time that goes there, with the backward pass. That is
+    attention written out matrix by matrix, inside one call: a fused one is a single operator.
+    """
+    names: dict[Place, set[str]] = {}
+    for one in all_operators(facts):
+        if one.place is not None and one.phase == "forward" and one.forward is None:
+            names.setdefault(one.place, set()).add(one.name)
+    found = [place for place, seen in names.items() if seen & _SOFTMAX and seen & _PRODUCTS]
+    whole = sum(one.ns for one in all_operators(facts))
+    here = sum(
+        one.ns for one in all_operators(facts) if (one.forward or one.place) in frozenset(found)
+    )
+    return found, here / whole if whole else 0.0

@@ -6,6 +6,7 @@ from typing import Any
 
 from hotlap.diagnose.build import worth
 from hotlap.diagnose.input import best_point, epoch_edge_share, input_of
+from hotlap.diagnose.operators import written_out_attention
 from hotlap.diagnose.passes import recomputed
 from hotlap.diagnose.shares import is_cpu, phase_share, step_share
 from hotlap.diagnose.switches import RECOMPUTES, first_setting, truthy
@@ -56,6 +57,9 @@ def _compute(facts: Facts, wanted: list[tuple[float, str, Any]]) -> None:
     optimizer = step_share(facts, "optimizer")
     if worth(facts, optimizer) and (optimizer or 0.0) >= 0.15:
         wanted.append((optimizer or 0.0, "fused", True))
+    lines, attention = written_out_attention(facts)
+    if lines and worth(facts, attention):
+        wanted.append((attention, "attention_weights", False))
     if not is_cpu(facts):
         return
     compute = sum(phase_share(facts, name) or 0.0 for name in ("forward", "backward", "optimizer"))

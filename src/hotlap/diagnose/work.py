@@ -51,6 +51,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         "cache the data locally, or fetch it ahead with more concurrent readers",
     ),
     _kind(
+        "pipes",
+        r"\bmultiprocessing\.(connection|queues|pool)\b|\b(pipe|conn)\w*\.(send|recv)\(",
+        "talking to other processes through pipes (pickling, and waking each other)",
+        "do the work in this process, or send more at a time",
+    ),
+    _kind(
         "subprocess",
         r"\bsubprocess\b|os\.system|os\.popen",
         "starting other programs",
@@ -151,6 +157,12 @@ KINDS: Final[tuple[Kind, ...]] = (
         r"\bmatplotlib\b|savefig|make_grid|save_image|\.save\(",
         "drawing and saving pictures",
         "draw rarely, or in the background",
+    ),
+    _kind(
+        "logged metrics",
+        r"\blogger_connector\b|(?<![\w.])self\.log(_dict)?\(",
+        "a framework's bookkeeping for each logged value (self.log)",
+        "log fewer values, as one tensor, or once an epoch",
     ),
     _kind(
         "printing",
@@ -315,6 +327,8 @@ _BESIDE: Final = frozenset(
         "parsing",
         "hashing",
         "plotting",
+        "logged metrics",
+        "pipes",
         "printing",
         "reading files",
         "moving values to Python",

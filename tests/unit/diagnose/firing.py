@@ -212,6 +212,24 @@ FIRES: dict[str, Facts] = {
         *MODEL,
         defaults={"function_caches": [["train.py", 38, "load", 90, 1200, 64, 64]]},
     ),
+    "HL326": facts(
+        run(HEALTHY_STEP),
+        entry("forward", 35, 0.3, "forward", expression="self.attn(h, h, h)"),
+        *HEALTHY,
+        operators=(
+            operator(35, "aten::bmm", 4, 3e6),
+            operator(35, "aten::_softmax", 2, 3e6),
+        ),
+        what_ifs=(WhatIf("attention_weights", False, 1.8, 1.7, 1.9, acted=True),),
+    ),
+    "HL327": facts(
+        run(HEALTHY_STEP),
+        *HEALTHY,
+        defaults={
+            "discarded_share": 0.4,
+            "discarded": ["train.py", 88, "main", 50_000_000, 30_000_000],
+        },
+    ),
     "HL317": facts(
         run({"forward": 0.3, "backward": 0.6}),
         entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),

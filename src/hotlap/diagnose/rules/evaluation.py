@@ -30,6 +30,16 @@ CODE = "HL702"
 NAME = "evaluation"
 _MUCH = 0.20
 """A share that nobody plans for: one pass in five of all the time."""
+_AFTER = ("compression", "network", "pipes", "sleep", "subprocess")
+"""What no evaluation consists of: it comes after one, before the model is told to train again."""
+_NAMES = {
+    "evaluation": "Evaluation (validation)",
+    "epoch_edge": "What the script does with each evaluation (validation)",
+}
+_ADVICE = {
+    "evaluation": "Evaluate less often or on fewer batches",
+    "epoch_edge": "Do it rarely, or in the background",
+}
 _HARDLY = 0.2
 """Of the evaluation of one rank: another rank that spends less does not share it."""
 
@@ -51,11 +61,12 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if region is not None and evaluates_with_gradients(facts, region.costs):
         return Clear("it runs without no_grad, which is to be mended first (HL602)")
     waiting = region_of([one for one in region.costs if _is_beside(one)] if region else [], costs)
-    what, first = "", ""
+    what, first, phase = "", "", "evaluation"
     if waiting is not None and waiting.share > 0.5 * share:
         kind = kind_of(waiting.top)
         if kind is not None:
             what, first = f", most of it in {kind.noun}", f"To mend it, {kind.advice}. "
+            phase = "epoch_edge" if kind.name in _AFTER else phase
     idle = _idle_ranks(facts)
     if idle:
         what += (
@@ -70,13 +81,13 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Rule(CODE, NAME, scope="run"),
         region,
         Claim(
-            phase="evaluation",
+            phase=phase,
             share=Bounds(0.6 * share * idle / (1 + idle) if idle else 0.6 * share, 0.98 * share),
             first=region.entry if region else None,
             remedy=Remedy("code", (), "how often, and on how much data, quality is measured"),
             say=(
-                f"Evaluation (validation) takes {percent(share)} of the time{where}{what}. "
-                f"{first}Evaluate less often or on fewer batches: training stands still meanwhile."
+                f"{_NAMES[phase]} takes {percent(share)} of the time{where}{what}. {first}"
+                f"{_ADVICE[phase]}: training stands still meanwhile."
             ),
             evidence=(Evidence("evaluation", round(share, 3), "share of the run"),),
         ),

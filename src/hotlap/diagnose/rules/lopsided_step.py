@@ -27,7 +27,7 @@ from hotlap.diagnose.regions import Region, region_of
 from hotlap.diagnose.say import at, percent, texts_of
 from hotlap.diagnose.shares import step_share
 from hotlap.diagnose.step_lines import below_step, training_function
-from hotlap.diagnose.work import region_kind
+from hotlap.diagnose.work import is_never_arithmetic, kind_of, region_kind
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -74,7 +74,8 @@ def _is_scripts(cost: Cost, loop: tuple[str, str] | None) -> bool:
     torchs = sum(ns for leaf, ns in cost.leaves if leaf.startswith("torch.optim"))
     whole = sum(ns for _, ns in cost.leaves)
     below = loop is not None and bool(below_step(cost, loop))
-    return cost.role == "trainer" and below and torchs < 0.5 * whole
+    beside = is_never_arithmetic(kind_of(cost))
+    return cost.role == "trainer" and below and not beside and torchs < 0.5 * whole
 
 
 def _loss(facts: Facts, costs: tuple[Cost, ...], forward: float, backward: float) -> Finding | None:

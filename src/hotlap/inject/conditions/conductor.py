@@ -17,6 +17,7 @@ from hotlap.inject.conditions import windows
 from hotlap.inject.conditions.caches import function_caches
 from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Feeding, known_of
 from hotlap.inject.conditions.epoch_end import Cut
+from hotlap.inject.conditions.gradients import Gradients
 from hotlap.inject.conditions.measure import Measure
 from hotlap.inject.conditions.ranks import Ranks, ranks_here
 from hotlap.inject.conditions.replay import Replay
@@ -50,6 +51,8 @@ class Conditions:
         self._recorder = session.recorder
         self._own: Own | None = None
         self._switches = Switches()
+        recorder = session.recorder
+        self._gradients = Gradients(recorder.places, recorder.ledger.mine, self._roots)
         self._settings = Settings(session.recorder, session.patches, plan.settings)
         self._start_over()
 
@@ -105,6 +108,7 @@ class Conditions:
         )
         self._set_stage(self._own)
         self._switches.attach(self._session.hub)
+        self._gradients.attach(self._session.hub)
         self._session.hub.subscribe("exhausted", self._exhausted)
         if self.plan.settings:
             # A worker's proof goes into its file, which it has from its second batch on.
@@ -210,6 +214,7 @@ class Conditions:
             self.deliveries.first_step_ended()
         if self._steps in (1, _KNOWN_STEPS):
             self._write_facts()
+        self._gradients.stepped(self._steps)
         self.deliveries.step_ended()
         self.feeding.learn(self._steps)
         if self._index < 0:
@@ -357,14 +362,19 @@ class Conditions:
     def _write_facts(self) -> None:
         self._settings.write()
         if self._steps:
-            roots = [root for one in self._recorder.timeline.roots.values() if (root := one())]
             places = self._recorder.places
             found = {
-                **self._switches.facts(roots),
+                **self._switches.facts(self._roots()),
+                **self._gradients.facts(),
                 **self.deliveries.facts(),
                 **function_caches(places.is_users, places.shown),
             }
             self._recorder.recording.add(frames.encode_json("fact", {"switches": found}))
+
+    def _roots(self) -> list[Any]:
+        """Return the modules that are trained, as far as they are known."""
+        found = self._recorder.timeline.roots.values()
+        return [root for one in found if (root := one()) is not None]
 
     def _fault(self, error: BaseException) -> None:
         """Our own failure: the window ends with words, and so does the trial at the next step."""

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from hotlap.inject.conditions import loader_settings, recomputation
+from hotlap.inject.conditions import attention, loader_settings, recomputation
 from hotlap.inject.conditions.change import Change
 from hotlap.probe.recorder import Recorder
 from hotlap.runs import frames
@@ -289,6 +289,7 @@ def matmul_precision(change: Change) -> None:
 
 SETTINGS: Final[dict[str, Callable[[Change], None]]] = {
     "activation_checkpointing": recomputation.activation_checkpointing,
+    "attention_weights": attention.attention_weights,
     "default_dtype": default_dtype,
     "detect_anomaly": detect_anomaly,
     "flush_denormal": flush_denormal,
