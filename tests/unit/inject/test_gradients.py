@@ -118,6 +118,21 @@ def test_gradients_that_a_model_clears_itself_are_seen() -> None:
     assert stage.watch.facts()["discarded"][4] >= PAUSE_NS
 
 
+def test_a_pass_that_no_step_uses_is_made_for_something_else() -> None:
+    """So does a sharpness-aware step: it reads the gradients, clears them, and goes back again."""
+    stage = Stage()
+    for _ in range(3):
+        for _ in range(2):
+            stage.clear(stage.makers)
+            stage.clear(stage.judges)
+            stage.backward(stage.judge(stage.maker(torch.ones(2, 4))).sum())
+        stage.step(stage.makers)
+        stage.step(stage.judges)
+    unused = [one for one in stage.watch._passes if not one.unknown and not one.used_ns]
+    assert unused
+    assert all(one.done and one.wasted_ns() == 0 for one in unused)
+
+
 def test_hooks_go_after_some_passes() -> None:
     stage = Stage()
     for _ in range(12):

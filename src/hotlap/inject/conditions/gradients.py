@@ -38,8 +38,12 @@ class _Pass:
     used_ns: int = 0
 
     def wasted_ns(self) -> int:
-        """Return the time after the last gradient that was used."""
-        return self.end_ns - max(self.begin_ns, self.used_ns)
+        """Return the time after the last gradient that was used; 0 where none was.
+
+        A pass of which no optimizer's step uses anything was made for something else: the script
+        reads the gradients itself (a sharpness-aware or a projected step), or a closure does.
+        """
+        return self.end_ns - self.used_ns if self.used_ns else 0
 
 
 class Gradients:
