@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
     (folder / "train.py").write_text(SCRIPT)
     for name, pause in (("slow", "0.04"), ("fast", "0.01")):
-        words = ["run", "--quiet", "-o", name, "train.py", pause]
+        words = ["run", "--quiet", "-o", name, sys.executable, "train.py", pause]
         subprocess.run([sys.executable, "-m", "hotlap", *words], cwd=folder, check=True)
     return folder
 
