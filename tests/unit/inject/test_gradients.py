@@ -106,6 +106,7 @@ def test_unused_gradients_on_the_way_to_used_ones_are_not() -> None:
     assert any(len(one.done) > len(list(stage.judge.parameters())) for one in passes)
     for one in passes:
         assert one.used_ns == max(one.done.values())  # the last gradient of each pass is used
+        assert one.wasted_ns() == 0  # however long the pass went on, as where ranks wait
 
 
 def test_gradients_that_a_model_clears_itself_are_seen() -> None:

@@ -5,8 +5,9 @@ generator in the discriminator's pass of a GAN, a target network, a teacher), it
 that are cleared before any optimizer uses them.
 
 **How it is measured.** In some passes of the watched trial each parameter says when its gradient
-is done. Gradients that are cleared before their optimizer steps are unused; what a pass takes
-after the last used one is time for nothing. Unused gradients on the way to used ones do not count.
+is done. Gradients that are cleared before their optimizer steps are unused; what a pass takes from
+the last used one to the last unused one is time for nothing. Unused gradients on the way to used
+ones do not count.
 
 **When it is wrong.** Where the script reads those gradients itself (a saliency map, a norm that is
 logged). On a device, whose calls return before their work is done, it is not measured.

@@ -36,14 +36,27 @@ class _Pass:
     done: dict[int, int] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
     used_ns: int = 0
+    cleared_ns: int = 0
 
     def wasted_ns(self) -> int:
-        """Return the time after the last gradient that was used; 0 where none was.
+        """Return the time from the last gradient that was used to the last that was cleared unused.
 
-        A pass of which no optimizer's step uses anything was made for something else: the script
-        reads the gradients itself (a sharpness-aware or a projected step), or a closure does.
+        0 where none came after it: what follows then (ranks that wait for each other) is no
+        gradient's. And 0 where none was used: a pass of which no optimizer's step uses anything was
+        made for something else: the script reads the gradients itself (a sharpness-aware or a
+        projected step), or a closure does.
         """
-        return self.end_ns - self.used_ns if self.used_ns else 0
+        return max(0, self.cleared_ns - self.used_ns) if self.used_ns else 0
+
+    def settle(self, keys: set[int], are_used: bool) -> None:
+        """What these parameters' gradients were for is known now."""
+        here = self.unknown & keys
+        self.unknown -= here
+        last = max((self.done[key] for key in here), default=0)
+        if are_used:
+            self.used_ns = max(self.used_ns, last)
+        else:
+            self.cleared_ns = max(self.cleared_ns, last)
 
 
 class Gradients:
@@ -148,10 +161,7 @@ class Gradients:
             return
         mine = {id(one) for group in optimizer.param_groups for one in group["params"]}
         for one in waiting:
-            here = one.unknown & mine
-            one.unknown -= here
-            if are_used:
-                one.used_ns = max([one.used_ns, *(one.done[key] for key in here)])
+            one.settle(mine, are_used)
 
     def _settle_cleared(self) -> None:
         """Gradients that are gone without a step were cleared by the model, or by hand."""
@@ -159,8 +169,9 @@ class Gradients:
         if not waiting:
             return
         found = {id(one): one for model in self._models() for one in model.parameters()}
+        cleared = {key for key, one in found.items() if one.grad is None}
         for one in waiting:
-            one.unknown -= {key for key in one.unknown if key in found and found[key].grad is None}
+            one.settle(cleared, are_used=False)
 
     def _finish(self) -> None:
         self._is_over = True
