@@ -19,8 +19,9 @@ from hotlap.values.phase import STEP_PHASES
 MOST_LINES: Final = 60
 MOST_POINTS: Final = 8
 MOST_CLOSED: Final = 5
-SCALE: Final = 5
 """Blank lines that are given up before anything is left out."""
+SCALE: Final = 5
+"""Bars of ceilings end at so many times the present rate."""
 
 
 class Detail(NamedTuple):

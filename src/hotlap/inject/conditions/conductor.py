@@ -392,6 +392,7 @@ class Conditions:
         if self._pid == windows.pid() and not self._failed:
             self._end_window("run ended")
             self._write_facts()
+        self._gradients.finish()
 
     def _leave(self) -> None:
         self._session.end()

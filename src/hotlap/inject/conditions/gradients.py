@@ -132,7 +132,7 @@ class Gradients:
             return 0
         self._settle_cleared()
         if len(self._passes) >= _PASSES:
-            self._finish()
+            self.finish()
             return 0
         frame = self._places.find(sys._getframe(1))
         at = self._places.to_dict(frame)
@@ -173,7 +173,8 @@ class Gradients:
         for one in waiting:
             one.settle(cleared, are_used=False)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Take the hooks off the parameters, for good. May be called twice."""
         self._is_over = True
         for handle in self._handles:
             handle.remove()
