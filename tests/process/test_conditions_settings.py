@@ -12,17 +12,17 @@ from process.trial_runs import Trial, trial, window
 WORDS = ("known_cost.py", "--plant", "compute=0,blocked=0,cpu=0", "--evaluate", "--anomaly")
 PLAN = (window("warm_up", 2), window("baseline", 40))
 ALL: dict[str, Any] = {
-    "detect_anomaly": False,
-    "torch_threads": 2,
-    "workers": 2,
-    "prefetch_factor": 3,
+    "anomaly_mode": False,
+    "intra_op_threads": 2,
+    "loader_workers": 2,
+    "prefetch_depth": 3,
     "persistent_workers": True,
     "worker_threads": 2,
-    "fused": True,
+    "fused_optimizer": True,
     "flush_denormal": True,
-    "zero_grad_set_to_none": False,
-    "gc": "disable",
-    "no_grad_evaluation": True,
+    "zero_grad_to_none": False,
+    "gc_control": "disable",
+    "evaluation_without_grad": True,
     "stdout": "drop",
     "saves": "skip",
     "matmul_precision": "high",
@@ -104,8 +104,8 @@ def test_a_change_that_cannot_be_made_says_why() -> None:
 
 
 def test_a_stream_is_not_given_workers() -> None:
-    found = trial((*WORDS[:3], "--trouble", "stream"), *PLAN, settings={"workers": 2})
-    proof = found.trainer.settings_proof["workers"]
+    found = trial((*WORDS[:3], "--trouble", "stream"), *PLAN, settings={"loader_workers": 2})
+    proof = found.trainer.settings_proof["loader_workers"]
     assert not proof["acted"]
     assert "stream" in proof["proof"]
     assert [one.workers for one in found.trainer.loaders] == [0]

@@ -13,23 +13,12 @@ from dataclasses import dataclass
 
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.record import Place
+from hotlap.values.shares import OUTSIDE_STEPS, Base, base_of
 from hotlap.values.trial import ProfileEntry
 
-OUTSIDE_STEPS = ("start_up", "shut_down")
+__all__ = ("OUTSIDE_STEPS", "WORKER_PHASES", "Base", "Cost", "base_of", "costs_of")
+
 WORKER_PHASES = ("fetch", "collate")
-
-
-@dataclass(frozen=True)
-class Base:
-    """What shares refer to. whole: the run as the user would run it; else its steady state."""
-
-    ns: int
-    whole: bool
-
-    @property
-    def words(self) -> str:
-        """Return the name of the whole, for sentences."""
-        return "the run" if self.whole else "the training time"
 
 
 @dataclass(frozen=True)
@@ -90,19 +79,6 @@ class Cost:
         parts = {"working": self.working, "blocked": self.blocked, "runqueue": self.runqueue}
         known = {name: share for name, share in parts.items() if share is not None}
         return max(known, key=lambda name: known[name]) if known else "unknown"
-
-
-def base_of(facts: Facts) -> Base | None:
-    """Return what shares refer to: the whole run, or the time between first and last step.
-
-    None where neither is known.
-    """
-    if facts.whole_run and facts.run.wall_ns:
-        return Base(facts.run.wall_ns, whole=True)
-    parts = [
-        part.ns for name, part in facts.run.phases.items() if name not in OUTSIDE_STEPS and part.ns
-    ]
-    return Base(sum(parts), whole=False) if parts else None
 
 
 def costs_of(facts: Facts) -> tuple[Cost, ...]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from hotlap.experiment.ceilings import ceilings, curve
 from hotlap.experiment.cold_and_warm import cross_checked, storage
-from hotlap.experiment.plans import cores_of_rank, training_loader
+from hotlap.experiment.plans import training_loader
 from hotlap.experiment.trials import Trial
 from hotlap.experiment.watched import trainer
 from hotlap.experiment.windows import results, why_none
 from hotlap.values.facts import Facts, Measured, Missing
+from hotlap.values.shares import cores_of_rank
 
 _NO_LOADER = "no batch of a torch DataLoader was seen: there is nothing to replay or to drain"
 

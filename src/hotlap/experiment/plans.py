@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hotlap.values.facts import Facts
+from hotlap.values.shares import cores_of_rank
 from hotlap.values.summary import LoaderSummary, ProcessSummary
 from hotlap.values.trial import TrialPlan, WindowPlan
 
@@ -200,16 +201,6 @@ def worker_counts(facts: Facts) -> tuple[int, ...]:
         counts.append(count)
         count *= 2
     return (*counts, cores)
-
-
-def cores_of_rank(facts: Facts) -> int:
-    """Return the whole cores that quota and affinity leave to one of the ranks on this machine."""
-    allowed = facts.run.machine.cores_allowed or facts.run.machine.cores_visible or 1
-    hosts = [one.host for one in facts.run.trainers]
-    ranks = max((hosts.count(host) for host in set(hosts)), default=1)
-    if any(one.world_size in (None, 1) for one in facts.run.trainers):
-        ranks = 1  # trainings one after the other
-    return max(1, int(allowed / ranks + 0.01))
 
 
 def step_shares(facts: Facts) -> dict[str, float]:

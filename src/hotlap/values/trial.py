@@ -57,8 +57,8 @@ class TrialPlan:
     windows: empty for a trial that runs as it stands. stop_after_s: clean stop at the next end of
     a step when the process has lived that long; None for never. sample_hz: rate of the sampling
     profiler in trainer and workers; None for off. clock_samples: clock every single sample that
-    a data set returns. settings: changes for what-if trials, by name (``detect_anomaly``: False,
-    ``torch_threads``: 2, ``workers``: 2, ``persistent_workers``: True ...).
+    a data set returns. settings: changes for what-if trials, by name (``anomaly_mode``: False,
+    ``intra_op_threads``: 2, ``loader_workers``: 2, ``persistent_workers``: True ...).
     sample_switch_s: how long the profiler waits for the interpreter while no third thread runs
     Python code; None for as long as any thread does (5 ms): Python code that runs for less is then
     seen at the next call that gives the interpreter away.

@@ -61,7 +61,7 @@ def steps_of(*parts: tuple[str, float]) -> dict[str, float]:
 
 
 BUFFERS = "torch.nn.parallel.distributed.DistributedDataParallel._distributed_broadcast_coalesced"
-SLOW = WhatIf("workers", 2, 1.6, 1.5, 1.7, acted=True)
+SLOW = WhatIf("loader_workers", 2, 1.6, 1.5, 1.7, acted=True)
 HEAVY = tuple(range(10, 0, -1))
 
 PENALTY = facts(
@@ -90,7 +90,7 @@ FIRES: dict[str, Facts] = {
     "HL104": facts(
         run(WAITING, loaders=(loader(8, {"runqueue": 0.5}),)),
         *MODEL,
-        what_ifs=(WhatIf("workers", 2, 1.4, 1.3, 1.5, acted=True),),
+        what_ifs=(WhatIf("loader_workers", 2, 1.4, 1.3, 1.5, acted=True),),
     ),
     "HL106": waiting(
         entry("data_wait", 50, 0.5, "collate", expression="torch.tensor(rows)"),
@@ -132,7 +132,7 @@ FIRES: dict[str, Facts] = {
         *HEALTHY,
         defaults={"anomaly": True},
         settings=(Setting("detect_anomaly", True, place(3)),),
-        what_ifs=(WhatIf("detect_anomaly", False, 2.0, 1.9, 2.1, acted=True),),
+        what_ifs=(WhatIf("anomaly_mode", False, 2.0, 1.9, 2.1, acted=True),),
     ),
     "HL302": facts(
         run(HEALTHY_STEP),
@@ -142,7 +142,7 @@ FIRES: dict[str, Facts] = {
     "HL303": facts(
         run(HEALTHY_STEP),
         *HEALTHY,
-        what_ifs=(WhatIf("torch_threads", 2, 1.5, 1.4, 1.6, acted=True),),
+        what_ifs=(WhatIf("intra_op_threads", 2, 1.5, 1.4, 1.6, acted=True),),
     ),
     "HL304": facts(
         run(HEALTHY_STEP),
@@ -153,7 +153,7 @@ FIRES: dict[str, Facts] = {
     "HL305": facts(
         run({"optimizer": 0.4, "forward": 0.3, "backward": 0.3}),
         *HEALTHY,
-        what_ifs=(WhatIf("fused", True, 1.4, 1.3, 1.5, acted=True),),
+        what_ifs=(WhatIf("fused_optimizer", True, 1.4, 1.3, 1.5, acted=True),),
     ),
     "HL306": facts(
         run(HEALTHY_STEP),

@@ -90,7 +90,7 @@ def test_speed_up_by_amdahl_with_the_noise(share: float, low: float, high: float
 
 
 def test_what_an_experiment_on_the_steps_recovers_of_the_run() -> None:
-    tried = WhatIf("workers", 2, 2.0, 1.8, 2.2, acted=True)
+    tried = WhatIf("loader_workers", 2, 2.0, 1.8, 2.2, acted=True)
     share = predict.by_what_if(tried, steps_share=0.5)
     assert share.low == pytest.approx(0.5 * (1 - 1 / 1.8))
     assert share.high == pytest.approx(0.5 * (1 - 1 / 2.2))
@@ -106,9 +106,9 @@ def test_several_causes_add_up_but_never_to_everything() -> None:
 
 def test_wishes_ask_for_workers_where_there_are_none_and_the_training_waits() -> None:
     given = facts(run({"data_wait": 0.6}, loaders=(loader(0),)))
-    assert ("workers", 2) in wishes(given)
+    assert ("loader_workers", 2) in wishes(given)
     quiet = facts(run({"data_wait": 0.01, "forward": 0.9}, loaders=(loader(0),)))
-    assert not any(name == "workers" for name, _ in wishes(quiet))
+    assert not any(name == "loader_workers" for name, _ in wishes(quiet))
 
 
 def test_the_busiest_line_is_of_the_function_that_holds_most() -> None:

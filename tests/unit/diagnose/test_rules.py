@@ -94,7 +94,7 @@ def test_a_wait_for_workers_is_divided_among_their_lines() -> None:
 
 
 def test_many_workers_tried_without_gain_are_no_cause() -> None:
-    flat = (WhatIf("workers", 2, 1.0, 0.97, 1.03, acted=True),)
+    flat = (WhatIf("loader_workers", 2, 1.0, 0.97, 1.03, acted=True),)
     module = rule("HL103")
     assert module is not None
     assert isinstance(module.check(waiting(getitem(), what_ifs=flat)), Clear)

@@ -232,7 +232,7 @@ def test_a_main_thread_that_waits_for_another_has_no_start_up_of_its_own() -> No
 def test_workers_that_were_tried_in_vain_are_not_advised() -> None:
     module = rule("HL101")
     assert module is not None
-    tried = WhatIf("workers", 2, 0.9, 0.8, 1.05, acted=True)
+    tried = WhatIf("loader_workers", 2, 0.9, 0.8, 1.05, acted=True)
     rates = curve(100.0, 95.0, 180.0)
     advised = module.check(waiting(getitem(), curve=rates))
     assert isinstance(advised, Finding)

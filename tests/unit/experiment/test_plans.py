@@ -209,8 +209,8 @@ def test_a_step_of_unknown_length_says_so() -> None:
 
 def test_a_changed_trial_differs_from_its_reference_by_the_change_alone() -> None:
     lengths = given(facts())
-    changed = plans.changed_plan(lengths, "torch_threads", 2)
-    assert changed.settings == {"torch_threads": 2}
+    changed = plans.changed_plan(lengths, "intra_op_threads", 2)
+    assert changed.settings == {"intra_op_threads": 2}
     assert replace(changed, settings={}) == plans.changed_plan(lengths)
 
 

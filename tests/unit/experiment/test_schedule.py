@@ -113,7 +113,7 @@ def no_wishes(_: Facts) -> tuple[tuple[str, Any], ...]:
 
 def threads(_: Facts) -> tuple[tuple[str, Any], ...]:
     """Return wishes for other thread counts."""
-    return (("torch_threads", 1), ("torch_threads", 4))
+    return (("intra_op_threads", 1), ("intra_op_threads", 4))
 
 
 def names(lab: FakeLab) -> list[str]:
@@ -205,9 +205,13 @@ def test_the_user_s_horizon_counts(lab: FakeLab) -> None:
 
 
 def test_changes_are_tried_and_their_reference_comes_after_them(lab: FakeLab) -> None:
-    lab.step_ms = lambda plan: 5 if plan.settings.get("torch_threads") == 4 else 10
+    lab.step_ms = lambda plan: 5 if plan.settings.get("intra_op_threads") == 4 else 10
     facts = measure(lab, Ask(budget_s=200.0), threads)
-    assert names(lab)[3:] == ["change torch_threads = 1", "change torch_threads = 4", "reference"]
+    assert names(lab)[3:] == [
+        "change intra_op_threads = 1",
+        "change intra_op_threads = 4",
+        "reference",
+    ]
     one, four = facts.what_ifs
     assert one.low <= 1.0 <= one.high
     assert four.ratio == pytest.approx(2.0, rel=0.02)
@@ -230,7 +234,7 @@ def _record(trial: Trial) -> Record:
     return trial.record
 
 
-@pytest.mark.parametrize("last", ["watch", "ceilings", "operators", "change torch_threads = 1"])
+@pytest.mark.parametrize("last", ["watch", "ceilings", "operators", "change intra_op_threads = 1"])
 def test_ctrl_c_ends_the_schedule_with_what_is_known(lab: FakeLab, last: str) -> None:
     lab.changed = {last: _interrupted}
     facts = measure(lab, Ask(budget_s=200.0), threads)
@@ -258,11 +262,11 @@ def test_ctrl_c_before_anything_is_known_is_passed_on(lab: FakeLab) -> None:
         measure(lab, Ask(), no_wishes)
 
 
-@pytest.mark.parametrize("name", ["ceilings", "operators", "change torch_threads = 1"])
+@pytest.mark.parametrize("name", ["ceilings", "operators", "change intra_op_threads = 1"])
 def test_a_trial_that_fails_is_told_and_the_others_go_on(lab: FakeLab, name: str) -> None:
     lab.changed = {name: _failed}
     facts = measure(lab, Ask(budget_s=200.0), threads)
-    assert "change torch_threads = 4" in names(lab)
+    assert "change intra_op_threads = 4" in names(lab)
     words = [*told(facts).values()]
     for part in (facts.compute_per_s, facts.operators):
         words += [part.because] if isinstance(part, Missing) else []

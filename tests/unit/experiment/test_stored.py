@@ -86,7 +86,7 @@ def full() -> Facts:
         settings=(Setting("num_workers", [1, "a"], PLACE),),
         defaults={"anomaly": False, "nothing": None, "~odd": 1},
         counts={"forwards": math.inf},
-        what_ifs=(WhatIf("workers", 2, 1.5, 1.4, 1.6, True),),
+        what_ifs=(WhatIf("loader_workers", 2, 1.5, 1.4, 1.6, True),),
         trials=({"name": "watch", "wall_ns": 5},),
         not_measured=(("fetch", "no loader"),),
     )

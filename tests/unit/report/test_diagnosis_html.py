@@ -263,7 +263,7 @@ def test_trials_keep_what_is_not_known_of_them() -> None:
     (trial,) = trial_views(
         [
             {
-                "name": "change torch_threads = 2",
+                "name": "change intra_op_threads = 2",
                 "wall_ns": 2_000_000_000,
                 "ended_by": "limit",
                 "exit_code": 0,
@@ -277,7 +277,7 @@ def test_trials_keep_what_is_not_known_of_them() -> None:
             }
         ]
     )
-    assert trial.name == "change torch threads = 2"
+    assert trial.name == "change intra op threads = 2"
     assert trial.tells == "with this one change"
     assert trial.wall == "2.00 s"
     assert trial.ended.startswith("stopped at the time that it was given; its writes were not")

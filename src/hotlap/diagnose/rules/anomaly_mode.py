@@ -32,7 +32,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear("anomaly detection is off")
     if on is False:
         return Clear("anomaly detection was off while the steps ran")
-    tried = what_if(facts, "detect_anomaly", False)
+    tried = what_if(facts, "anomaly_mode", False)
     if tried is None:
         compute = (step_share(facts, "forward") or 0.0) + (step_share(facts, "backward") or 0.0)
         share, status = Bounds(0.2 * compute, 0.7 * compute), "suspected"
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             share=share,
             first=place,
             status=status,
-            remedy=Remedy("knob", ("debug_switches",), "a NaN is no longer traced to its operator"),
+            remedy=Remedy("knob", ("anomaly_mode",), "a NaN is no longer traced to its operator"),
             say=(
                 "Autograd's anomaly detection (a debugging switch, detect_anomaly) is on, so every "
                 "operator keeps a traceback and every gradient is checked. Turn it off, and on "

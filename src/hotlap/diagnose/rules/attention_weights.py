@@ -54,7 +54,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             share=share,
             first=region.line if region is not None else lines[0],
             status="proven",
-            remedy=Remedy("code", (), "the last bits of sums; no weights are returned"),
+            remedy=Remedy(
+                "code", ("attention_weights",), "the last bits of sums; no weights are returned"
+            ),
             say=(
                 "nn.MultiheadAttention returns its attention weights here (need_weights=True is "
                 "the default), so the matrices of all heads are written out and averaged at each "

@@ -52,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="evaluation",
             first=line,
             share=Bounds(0.05 * share, 0.4 * share),
-            remedy=Remedy("code", (), "nothing: the same numbers"),
+            remedy=Remedy("code", ("evaluation_without_grad",), "nothing: the same numbers"),
             say=(
                 f"Evaluation ({percent(share)} of the time, {at(line)}) runs without "
                 f"no_grad, so each pass records a graph for gradients and holds its activations "

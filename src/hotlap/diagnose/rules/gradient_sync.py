@@ -51,7 +51,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Claim(
             phase="backward",
             share=Bounds(0.5 * waits * most, min(most, 1.3 * waits * most + 0.05)),
-            remedy=Remedy("knob", ("no_sync",), "nothing: the same sums, reduced once"),
+            remedy=Remedy("code", (), "nothing: the same sums, reduced once"),
             say=(
                 f"Gradients are accumulated over {passes:.0f} backward passes but all-reduced "
                 "between "

@@ -102,7 +102,7 @@ def _found(facts: Facts, data: Input, region: Region) -> Finding:
     best = best_point(facts)
     more = ""
     knobs: tuple[str, ...] = ()
-    tried = [one for one in facts.what_ifs if one.change == "workers" and one.value]
+    tried = [one for one in facts.what_ifs if one.change == "loader_workers" and one.value]
     if tried and not any(faster(facts, one) for one in tried):
         more = f"; {tried[0].value} workers were tried, and the steps were no faster"
     elif best is not None and best.workers > data.workers:

@@ -39,7 +39,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         return Clear(f"the loader has {data.workers} workers")
     if not worth(facts, data.wait):
         return Clear("the training hardly waits for data")
-    tried = [one for one in facts.what_ifs if one.change == "workers" and one.value]
+    tried = [one for one in facts.what_ifs if one.change == "loader_workers" and one.value]
     if tried:
         best = max(tried, key=lambda one: one.ratio)
         if not faster(facts, best):

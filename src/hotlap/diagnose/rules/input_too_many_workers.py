@@ -37,7 +37,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if data.workers <= cores:
         return Clear(f"{data.workers} workers on {cores:g} cores")
     tried = [
-        one for one in facts.what_ifs if one.change == "workers" and 0 < one.value < data.workers
+        one
+        for one in facts.what_ifs
+        if one.change == "loader_workers" and 0 < one.value < data.workers
     ]
     best, here = best_point(facts), point_at(facts, data.workers)
     if tried:

@@ -30,7 +30,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     busy = busy_words(facts)
     if busy is not None:
         return Unknown(f"{busy}, so thread counts cannot be judged")
-    tried = [one for one in facts.what_ifs if one.change == "torch_threads" and one.acted]
+    tried = [one for one in facts.what_ifs if one.change == "intra_op_threads" and one.acted]
     if not tried:
         return Unknown("other thread counts were not tried")
     best = max(tried, key=lambda one: one.ratio)

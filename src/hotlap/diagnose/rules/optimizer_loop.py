@@ -25,7 +25,7 @@ from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
 CODE = "HL305"
 NAME = "optimizer-loop"
-_CHANGES = ("fused", "foreach")
+_CHANGES = ("fused_optimizer", "foreach_optimizer")
 
 
 def check(facts: Facts) -> Finding | Clear | Unknown:
@@ -56,8 +56,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             remedy=Remedy("knob", ("fused_optimizer",), "the last bits of the update"),
             say=(
                 f"The optimizer updates its parameters one at a time (a per-parameter loop), "
-                f"{percent(mine)} of the time. Make it with {best.change}=True, which does them "
-                f"together." + _about_tables(facts)
+                f"{percent(mine)} of the time. Make it with "
+                f"{best.change.removesuffix('_optimizer')}=True, which does them together."
+                + _about_tables(facts)
             ),
             evidence=(
                 Evidence("optimizer step", round(mine, 3), "share of the run"),

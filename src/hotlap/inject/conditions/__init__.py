@@ -5,7 +5,7 @@
 ``replay``, ``drain``, ``operators``  the conditions themselves
 ``deliveries``, ``batches``  what the training loaders gave, and what is kept of it
 ``ranks``, ``stop``          the same step on all ranks, and the clean end
-``settings``, ``loader_settings``, ``change``  single changes that a trial tries, with their proof
+``settings``    single changes that a trial tries, with their proof: knobs, and what is none
 ``switches``    how torch's own switches stood meanwhile
 ``profiling``, ``sampler``, ``profile``  stacks of trainer and workers
 """

@@ -1,4 +1,4 @@
-"""One change that a trial tries: how it is made, and the proof that it acted."""
+"""What a knob works on inside the training process: patches that can be undone, and its proof."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hotlap.probe.recorder import Recorder
 from hotlap.sites.patches import Patches
 
 
-class Change:
-    """One entry of ``TrialPlan.settings``."""
+class Target:
+    """One knob in one process.
 
-    def __init__(self, name: str, value: Any, patches: Patches, recorder: Recorder) -> None:
+    name, value: the knob and what it is set to. patches: where its patches are kept until they
+    are undone. evaluates: tells of a module that it is called for an evaluation of the script's,
+    and not for training.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: Any,
+        patches: Patches,
+        evaluates: Callable[[Any], bool] = lambda _: False,
+    ) -> None:
         self.name = name
         self.value = value
-        self.recorder = recorder
+        self.evaluates = evaluates
         self._patches = patches
         self._count = 0
         self._acted_in = 0
@@ -28,8 +38,12 @@ class Change:
         """Replace an attribute until the session ends."""
         self._patches.set("settings", owner, name, value)
 
+    def undo_with(self, undo: Callable[[], None]) -> None:
+        """Call ``undo`` when the session ends, for what is no attribute."""
+        self._patches.later("settings", undo)
+
     def acted(self, words: str) -> None:
-        """Say that the change made a difference, and which."""
+        """Say that the knob made a difference, and which."""
         self._count += 1
         self._words = words
         self._acted_in = os.getpid()

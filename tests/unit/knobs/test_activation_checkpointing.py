@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 import torch.utils.checkpoint as checkpointing
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from hotlap.inject.conditions.change import Change
-from hotlap.inject.conditions.recomputation import activation_checkpointing
+from hotlap.knobs.activation_checkpointing import apply
+from hotlap.knobs.target import Target
 from hotlap.sites.patches import Patches
 
 
@@ -24,9 +23,9 @@ def patches() -> Iterator[Patches]:
     given.undo()
 
 
-def change(patches: Patches, value: bool = False) -> Change:
-    made = Change("activation_checkpointing", value, patches, cast("Any", SimpleNamespace()))
-    activation_checkpointing(made)
+def change(patches: Patches, value: bool = False) -> Target:
+    made = Target("activation_checkpointing", value, patches)
+    apply(made, value)
     return made
 
 

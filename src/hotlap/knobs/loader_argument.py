@@ -1,0 +1,70 @@
+"""Other arguments for the DataLoaders that a script makes.
+
+All loaders get them, since which of them will feed the training is not known when they are made.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from typing import Any
+
+from hotlap.knobs.target import Target
+from hotlap.values.knob import Case
+from hotlap.values.shares import training_loader
+
+
+def replace_argument(target: Target, name: str) -> None:
+    """Make each loader with ``name`` set to the target's value: num_workers, prefetch_factor …"""
+    place = sys.modules["torch"].utils.data
+    own = place.DataLoader.__init__
+    signature = inspect.signature(own)
+
+    @functools.wraps(own)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs)
+        before = given.arguments.get(name, signature.parameters[name].default)
+        fits = _fits(target, name, given.arguments, place.IterableDataset)
+        if fits and before != target.value:
+            given.arguments[name] = target.value
+            _agree(given.arguments)
+            target.acted(f"a loader was made with {name}={target.value} in place of {before}")
+        own(*given.args, **given.kwargs)
+
+    target.replace(place.DataLoader, "__init__", __init__)
+    target.note("loaders for evaluation were given it too")
+
+
+def numerics_of(case: Case) -> str:
+    """Return the class of a change of workers: what a data set draws depends on its worker."""
+    draws = case.facts.defaults.get("dataset_draws")
+    return "identical" if draws is not None and len(draws) == 0 else "resampled"
+
+
+def workers_of(case: Case) -> int | None:
+    """Return the workers of the training's loader, with what is on already; None of no loader."""
+    loader = training_loader(case.facts)
+    if loader is None:
+        return None
+    return int(case.applied.get("loader_workers", loader.workers))
+
+
+def _fits(target: Target, name: str, given: dict[str, Any], streams: type) -> bool:
+    workers = given.get("num_workers", 0)
+    if name != "num_workers":
+        if workers:
+            return True
+        target.note("a loader without workers was left as it was")
+        return False
+    if isinstance(given.get("dataset"), streams) and not workers and target.value:
+        target.note("a stream was left as it was: workers that do not share it out give copies")
+        return False
+    return True
+
+
+def _agree(given: dict[str, Any]) -> None:
+    """Take out what DataLoader refuses beside no workers."""
+    if not given.get("num_workers", 0):
+        for name in ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"):
+            given.pop(name, None)
