@@ -37,6 +37,7 @@ VERBS: Final[dict[str, Verb]] = {
     "report": Verb("hotlap.cli.report", "Show the report of a run again."),
     "run": Verb("hotlap.cli.run", "Train as usual, measured."),
     "runs": Verb("hotlap.cli.runs", "List the recorded runs, or remove old ones."),
+    "tune": Verb("hotlap.cli.tune", "Try what may help, keep what is proven, write a plan."),
 }
 """Sorted by name. Each module has a click command called ``command``."""
 

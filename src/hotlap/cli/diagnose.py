@@ -75,7 +75,7 @@ def command(
             "name"
         )
     for file in (json_file, html_file):
-        _refuse_missing_folder(file)
+        refuse_missing_folder(file)
     if html_file is not None:
         from hotlap.report.diagnosis_html import refuse_without_libraries
 
@@ -107,7 +107,7 @@ def diagnose(
         )
     argv = complete(words, environ, "diagnose")
     resolve(argv, environ)
-    _refuse_missing_script(argv)
+    refuse_missing_script(argv)
     ask = replace(ask, most_s=job_s(environ, time.time()))
     way = "open" if allow_writes else way_here(Path.cwd(), environ)
     store = open_store(Path.cwd())
@@ -201,14 +201,14 @@ def stored_diagnosis(run: Path) -> tuple[Facts, Diagnosis] | None:
     return facts, judge(facts)
 
 
-def _refuse_missing_script(argv: Sequence[str]) -> None:
+def refuse_missing_script(argv: Sequence[str]) -> None:
     """Raise WrongUse where every trial would end at its first word, and a page would say so."""
     script = script_of(argv)
     if script is not None and not Path(script).exists():
         raise WrongUse(f"{script}: there is no such file; we are in {Path.cwd()}")
 
 
-def _refuse_missing_folder(file: str | None) -> None:
+def refuse_missing_folder(file: str | None) -> None:
     """Raise WrongUse before the trials, not after them, where a file cannot be made."""
     if file is not None and file != "-" and not Path(file).absolute().parent.is_dir():
         raise WrongUse(f"{file}: there is no folder {Path(file).absolute().parent}")

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hotlap.errors import UnreadableRun
+from hotlap.values import arm as arm_module
+from hotlap.values import comparison as comparison_module
 from hotlap.values import facts as facts_module
 from hotlap.values import finding as finding_module
 from hotlap.values import record as record_module
@@ -31,7 +33,15 @@ _SET: Final = "~set"
 
 _CLASSES: Final[dict[str, type]] = {
     name: value
-    for module in (facts_module, finding_module, record_module, summary_module, trial_module)
+    for module in (
+        arm_module,
+        comparison_module,
+        facts_module,
+        finding_module,
+        record_module,
+        summary_module,
+        trial_module,
+    )
     for name, value in vars(module).items()
     if isinstance(value, type) and is_dataclass(value)
 }

@@ -8,7 +8,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -155,6 +155,8 @@ class Lab:
     progress: Progress = field(default_factory=Silent)
     extra: Mapping[str, str] = field(default_factory=dict)
     """Variables that are set besides, in every trial."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Knobs that are on in every trial, by name."""
     done: list[Trial] = field(default_factory=list)
     is_interrupted: bool = False
     """Ctrl-C has ended the trials."""
@@ -180,6 +182,7 @@ class Lab:
         """
         if not self.done:
             self.cache.begin()
+        plan = replace(plan, settings={**self.settings, **plan.settings})
         folder = self.folder / _TRIALS / f"{len(self.done) + 1:02d}-{layout.plain(name)}"
         folder.mkdir(parents=True, mode=0o700)
         self.progress.begin(name, says, about_s if about_s is not None else limit_s)
@@ -198,6 +201,16 @@ class Lab:
         said = "done" if trial.is_sound else trial.why_not()
         self.progress.end(name, said, trial.wall_s)
         return trial
+
+    @contextlib.contextmanager
+    def under(self, settings: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[None]:
+        """Run trials under these knobs and variables, and no others, while the context lasts."""
+        before = self.settings, self.extra
+        self.settings, self.extra = settings, environment
+        try:
+            yield
+        finally:
+            self.settings, self.extra = before
 
     def close(self) -> None:
         """Remove what only trials need. Never raises."""

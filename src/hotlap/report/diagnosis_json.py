@@ -9,14 +9,13 @@ says that nothing is worth fixing; where that could not be told, ``verdict.bound
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from hotlap.report.epoch_end import epoch_end_json
 from hotlap.report.json_form import NO_KNEE, to_json
 from hotlap.report.limits import knee, limits, storage_rates
+from hotlap.report.plain import plain
 from hotlap.report.unmeasured import not_measured
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Bounds, Diagnosis, Finding
@@ -60,8 +59,8 @@ def diagnosis_json(facts: Facts, diagnosis: Diagnosis) -> dict[str, Any]:
         "trials": list(facts.trials),
         **{key: run[key] for key in _SHARED},
     }
-    plain: dict[str, Any] = _plain(form)
-    return plain
+    whole: dict[str, Any] = plain(form)
+    return whole
 
 
 def _verdict(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -124,20 +123,3 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _bounds(bounds: Bounds) -> dict[str, float | None]:
     return {"low": bounds.low, "high": bounds.high}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value of JSON's own types: what is no number of JSON is null, the rest is text."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, set | frozenset):
-        return sorted(map(str, value))
-    return str(value)

@@ -63,6 +63,7 @@ def _result_of(value: Any) -> WindowResult:
         samples=need(value["samples"], int | None, "samples"),
         accounts=accounts_of(value["accounts"]),
         step_ns=need(tuple(value["step_ns"]), tuple[int, ...], "step_ns"),
+        spans_ns=need(tuple(value.get("spans_ns", ())), tuple[int, ...], "spans_ns"),
         split=dict(need(value.get("split", {}), dict[str, int | None], "split")),
         ended_by=need(value["ended_by"], str, "ended_by"),
         notes=need(tuple(value["notes"]), tuple[str, ...], "notes"),

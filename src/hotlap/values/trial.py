@@ -94,7 +94,9 @@ class WindowResult:
 
     steps: ends of steps seen in it. batches, samples: delivered in it (samples None where a
     batch's size could not be told). accounts: nanoseconds, one per name in ``ACCOUNTS``.
-    step_ns: step times, in order, at most 2,000. split: for loader windows, summed over batches:
+    step_ns: step times, in order, at most 2,000. spans_ns: wall times of at most 240 stretches of
+    the same number of steps, by ``WindowPlan.steps``, with all that lies between the steps.
+    split: for loader windows, summed over batches:
     ``wall_ns``, ``cpu_ns``, ``runqueue_ns``, ``blocked_ns``, ``collate_ns`` (None where not told);
     in ``storage`` ``cold_wall_ns``, ``warm_wall_ns`` and so on, ``files`` and ``file_bytes``.
     ended_by: ``steps``, ``seconds``, ``exhausted``, ``run ended`` or ``failed: …`` in words.
@@ -109,6 +111,7 @@ class WindowResult:
     samples: int | None
     accounts: tuple[int, ...]
     step_ns: tuple[int, ...] = ()
+    spans_ns: tuple[int, ...] = ()
     split: Mapping[str, int | None] = field(default_factory=dict)
     ended_by: str = ""
     notes: tuple[str, ...] = ()

@@ -277,7 +277,7 @@ class Conditions:
             self._lead -= 1
         if self._lead <= 0:
             self._recorder.fetches.flush()
-            self._measure = Measure(perf_counter_ns(), raw, self.deliveries)
+            self._measure = Measure(perf_counter_ns(), raw, self.deliveries, window.plan)
 
     def _give_up(self, window: Any, error: Exception) -> None:
         self._window = self._measure = None

@@ -11,17 +11,21 @@ from hotlap.values.phase import STEP_PHASES
 from hotlap.values.trial import WindowPlan, WindowResult
 
 _PARTS: Final = len(STEP_PHASES)
+_MOST_SPANS: Final = 240
 
 
 class Measure:
     """One window, from an instant between two steps on.
 
-    raw: the tick that ended the step before it. deliveries: count what the loaders give.
+    raw: the tick that ended the step before it. deliveries: count what the loaders give. plan: of
+    the window; its steps are cut into the same stretches in every run.
     """
 
-    def __init__(self, at_ns: int, raw: Raw, deliveries: Deliveries) -> None:
-        self.begin_ns = self._end_ns = at_ns
+    def __init__(self, at_ns: int, raw: Raw, deliveries: Deliveries, plan: WindowPlan) -> None:
+        self.begin_ns = self._end_ns = self._span_ns = at_ns
         self.step_ns: list[int] = []
+        self._spans_ns: list[int] = []
+        self._each = -(-plan.steps // _MOST_SPANS)
         self._base = self._accounts = raw[3]
         self._wall = sum(raw[3][:_PARTS])
         self._deliveries = deliveries
@@ -34,6 +38,9 @@ class Measure:
         self._wall = wall
         self._end_ns = raw[0]
         self._accounts = raw[3]
+        if len(self.step_ns) % self._each == 0:
+            self._spans_ns.append(raw[0] - self._span_ns)
+            self._span_ns = raw[0]
 
     def typical_ns(self) -> int | None:
         """Return the median step so far."""
@@ -53,6 +60,7 @@ class Measure:
             samples=samples,
             accounts=tuple(after - before for after, before in differences),
             step_ns=thinned(self.step_ns),
+            spans_ns=tuple(self._spans_ns),
             ended_by=ended_by,
             notes=notes,
         )

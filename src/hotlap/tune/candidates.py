@@ -1,0 +1,95 @@
+"""Every knob is asked whether it applies; those that do are put in order, the others say why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hotlap.knobs import catalogue
+from hotlap.values.comparison import MINIMUM_EFFECT
+from hotlap.values.finding import Bounds
+from hotlap.values.knob import Case, No, Offer, within
+from hotlap.values.tuning import Tried
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A knob that may help here, and the value to try."""
+
+    knob: str
+    value: Any
+    offer: Offer
+
+    @property
+    def worth(self) -> float:
+        """Return the speed-up to hope for, to put candidates in order: predicted before hoped."""
+        predicted = self.offer.predicted
+        if predicted.low is not None and predicted.high is not None:
+            return 100.0 + math.sqrt(max(1.0, predicted.low) * max(1.0, predicted.high))
+        return min(self.offer.most or 1.0, 99.0)
+
+
+def candidates(
+    case: Case, most: str, insisted: Mapping[str, Any]
+) -> tuple[list[Candidate], list[Tried]]:
+    """Return what to try, the most promising first, and what does not apply, with the reason.
+
+    most: the strongest class of numerics that may be applied. insisted: values by knob that the
+    user asked for, which are tried first and against all advice. Knobs that are on are not asked.
+    """
+    found: list[Candidate] = []
+    refused: list[Tried] = []
+    for name in catalogue.KNOBS:
+        if name in case.applied:
+            continue
+        answer = catalogue.load(name).applies(case)
+        if name in insisted:
+            found.append(Candidate(name, insisted[name], _insisted(answer)))
+        elif isinstance(answer, No):
+            refused.append(Tried(name, None, "identical", "rejected", answer.because))
+        elif why := _too_small(answer):
+            refused.append(_rejected(name, answer, why))
+        else:
+            found += [Candidate(name, value, answer) for value in answer.values]
+    allowed = [one for one in found if within(one.offer.numerics, most)]
+    return (
+        sorted(
+            allowed, key=lambda one: (one.knob not in insisted, -one.worth)
+        ),  # stable: the values of a knob stay in its own order
+        refused,
+    )
+
+
+def stronger(case: Case, most: str) -> list[Candidate]:
+    """Return what could be offered though its class is not allowed: one value of each knob."""
+    found = []
+    for name in catalogue.KNOBS:
+        answer = catalogue.load(name).applies(case) if name not in case.applied else None
+        if isinstance(answer, Offer) and answer.values and not within(answer.numerics, most):
+            found.append(Candidate(name, answer.values[0], answer))
+    return sorted(found, key=lambda one: -one.worth)
+
+
+def _too_small(offer: Offer) -> str | None:
+    """Say why a knob is not worth a run: what it can save at most is below the minimum."""
+    if offer.most is not None and offer.most < 1.0 + MINIMUM_EFFECT:
+        return f"it could save {1 - 1 / offer.most:.0%} of the time at most"
+    return None
+
+
+def _rejected(name: str, offer: Offer, why: str) -> Tried:
+    value = offer.values[0] if offer.values else None
+    return Tried(name, value, offer.numerics, "rejected", why, offer.predicted)
+
+
+def _insisted(answer: Offer | No) -> Offer:
+    if isinstance(answer, Offer):
+        return answer
+    return Offer((), "identical", f"asked for, though: {answer.because}", Bounds(None, None))
+
+
+def names_of(found: Iterable[Candidate]) -> tuple[str, ...]:
+    """Return the knobs of some candidates, each once, in order."""
+    return tuple(dict.fromkeys(one.knob for one in found))

@@ -1,0 +1,334 @@
+"""The search: knobs in the order of what they promise, each on top of those that are kept.
+
+The command as it stands (later: under what is kept) is run before and after every knob, so that a
+machine that changes its speed is seen and not taken for a gain. What helps is proven to train the
+same before it is kept; then the training is diagnosed anew, since the bottleneck has moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
+
+from hotlap.tune.candidates import Candidate, candidates, names_of, stronger
+from hotlap.tune.verdict import Verdict, compare_runs, drifted, judge_runs
+from hotlap.values.arm import Arm, ArmRun
+from hotlap.values.knob import Case
+from hotlap.values.tuning import Sameness, Tried
+
+_MOST_ROUNDS: Final = 3
+"""Runs of one knob until it is settled: what is unclear by then is no gain."""
+_CONFIRM_RUNS: Final = 6
+_REDO: Final = "the machine changed its speed meanwhile"
+
+
+class Runs(Protocol):
+    """What runs arms: ``experiment.arms.Bench``."""
+
+    @property
+    def about_s(self) -> float:
+        """How long a run takes."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Ctrl-C has ended it."""
+
+    @property
+    def runs(self) -> list[ArmRun]:
+        """All runs so far."""
+
+    def run(self, arm: Arm, says: str = "") -> ArmRun:
+        """Run an arm once more."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What the search works with.
+
+    environment: variables that a knob needs, by (knob, value). diagnose: the case under an arm,
+    None where the training could not be diagnosed anew. prove: whether the training under an arm
+    (the second) is the same as under the first, for a class of numerics.
+    snippet: a knob's change as code. now_s: a clock.
+    """
+
+    runs: Runs
+    environment: Callable[[str, Any], Mapping[str, str]]
+    diagnose: Callable[[Arm], Case | None]
+    prove: Callable[[Arm, Arm, str], Sameness]
+    snippet: Callable[[str, Any], str]
+    now_s: Callable[[], float] = time.monotonic
+
+
+@dataclass
+class Search:
+    """One search. most: strongest class allowed. until_s: when the budget is spent, by the clock.
+
+    horizon: steps of a whole run, None if unknown. insisted: values that the user asked for.
+    """
+
+    means: Means
+    case: Case
+    most: str
+    until_s: float
+    horizon: int | None = None
+    insisted: Mapping[str, Any] = field(default_factory=dict)
+    tried: list[Tried] = field(default_factory=list)
+    kept: list[Tried] = field(default_factory=list)
+    arm: Arm = field(default_factory=Arm)
+    not_tried: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    sameness: Sameness = field(default_factory=lambda: Sameness("identical"))
+    _settled: set[tuple[str, str]] = field(default_factory=set)
+    _base: ArmRun | None = None
+    """The latest run of what is kept so far."""
+
+    def run(self) -> None:
+        """Try until nothing is left, the budget is spent, or Ctrl-C."""
+        while True:
+            queue, refused = candidates(self.case, self.most, self.insisted)
+            self._refuse(refused)
+            queue = [one for one in queue if _key(one) not in self._settled]
+            if not queue or not self._has_time(names_of(queue)):
+                return
+            kept = self._first_that_helps(queue)
+            if kept is None:
+                return
+            fresh = self._has_time(("another diagnosis",)) and self.means.diagnose(self.arm)
+            self.case = replace(fresh or self.case, applied=self.arm.settings)
+
+    def _first_that_helps(self, queue: list[Candidate]) -> Tried | None:
+        """Try candidates in turn until one is kept; where it has other values, the best of them."""
+        best: tuple[Tried, ArmRun] | None = None
+        for at, one in enumerate(queue):
+            if best is not None and one.knob != best[0].knob:
+                break
+            if not self._has_time(names_of(queue[at:])):
+                break
+            found = self._try(one)
+            if self.means.runs.is_interrupted:
+                break
+            if found is not None and best is not None:
+                slower, best = sorted((best, found), key=lambda each: _mid(each[0]))
+                because = f"{best[0].knob} = {best[0].value} is faster still"
+                self.tried.append(replace(slower[0], word="rejected", because=because))
+            best = best or found
+        if best is None:
+            return None
+        return self._keep(*best)
+
+    def _has_time(self, left: tuple[str, ...]) -> bool:
+        """Tell whether the budget holds another knob and the confirmation of the plan."""
+        if self.means.runs.is_interrupted:
+            return False
+        reserve = (_CONFIRM_RUNS if self.kept else 4) + 2
+        if self.means.now_s() + reserve * self.means.runs.about_s <= self.until_s:
+            return True
+        self.not_tried = left
+        return False
+
+    # -- one knob --------------------------------------------------------------------------------
+
+    def _try(self, one: Candidate) -> tuple[Tried, ArmRun] | None:
+        """Run a knob against what is kept; return it if it helps and trains the same."""
+        self._settled.add(_key(one))
+        environment = self.means.environment(one.knob, one.value)
+        arm = self.arm.with_knob(one.knob, one.value, environment)
+        if self._base is None:
+            self._base = self.means.runs.run(self.arm, "as it stands")
+            if self._base.failed is not None:
+                self._reject(one, f"the command as it stands could not be run: {self._base.failed}")
+                return None
+        verdict, runs = self._measure(one, arm)
+        if verdict is None:
+            return None
+        if verdict.word != "gain":
+            self._reject(one, _no_gain(verdict), verdict)
+            return None
+        extra = _extra_start(self._base, runs[-1])
+        if why := self._too_late(extra, verdict):
+            self._reject(one, why, verdict)
+            return None
+        proven = self.means.prove(self.arm, arm, one.offer.numerics)
+        if proven.word.startswith("differs"):
+            because = f"it is faster ({verdict.says}), but the training {proven.word}"
+            self._reject(one, because, verdict)
+            return None
+        self.sameness = _weaker(self.sameness, proven)
+        tried = self._tried(one, "kept", f"{verdict.says}; the training is {proven.word}", verdict)
+        proof = runs[-1].proof(one.knob)
+        return replace(tried, proof=proof, extra_start_s=extra), runs[-1]
+
+    def _measure(self, one: Candidate, arm: Arm) -> tuple[Verdict | None, list[ArmRun]]:
+        """Run a knob, and what it is compared with before and after it, until that is settled."""
+        before: list[ArmRun] = []
+        after: list[ArmRun] = []
+        verdict = Verdict("unclear", None)
+        says = f"{one.knob} = {one.value}"
+        for _ in range(_MOST_ROUNDS):
+            first = self._reference()
+            run = self.means.runs.run(arm, says)
+            if why := _no_use(run, one.knob):
+                if not self.means.runs.is_interrupted:
+                    self._reject(one, why)
+                return None, []
+            if _is_hopeless(first, run):
+                return judge_runs([first], [run]), [run]
+            self._base = self.means.runs.run(self.arm, "as before, for comparison")
+            if self.means.runs.is_interrupted or self._base.failed is not None:
+                return None, []
+            if drifted(first, self._base):
+                if _REDO not in self.notes:
+                    self.notes.append(_REDO)
+                continue
+            before += [first, self._base] if first not in before else [self._base]
+            after.append(run)
+            verdict = judge_runs(before, after)
+            if verdict.word != "unclear":
+                break
+        if not after:
+            self._reject(one, f"{_REDO}: no two runs of it could be compared")
+            return None, []
+        return verdict, after
+
+    def _reference(self) -> ArmRun:
+        """Return the latest run of what is kept: just before the knob's, as one follows another."""
+        if self._base is None:
+            raise RuntimeError("a knob is compared before the command was run")
+        return self._base
+
+    def _too_late(self, extra_s: float | None, verdict: Verdict) -> str | None:
+        """Say why a longer start-up is not earned in a run of this length; None if it is."""
+        steps = pays_back(extra_s, self._base, verdict)
+        if not steps or self.horizon is None or steps < self.horizon:
+            return None
+        return (
+            f"it is faster ({verdict.says}), but its start takes {extra_s:.0f} s longer, which "
+            f"{steps:,} steps would earn; this run has {self.horizon:,}"
+        )
+
+    # -- what becomes of it ----------------------------------------------------------------------
+
+    def _keep(self, tried: Tried, run: ArmRun) -> Tried:
+        self.arm = run.arm
+        self._base = run
+        self.tried.append(tried)
+        self.kept.append(tried)
+        return tried
+
+    def prune(self) -> None:
+        """Take off again what only helped before the others came: one run without each knob."""
+        for tried in self.kept[:-1]:
+            if self._base is None or not self._has_time(()):
+                return
+            environment = self.means.environment(tried.knob, tried.value)
+            arm = self.arm.without(tried.knob, environment)
+            run = self.means.runs.run(arm, f"without {tried.knob}")
+            again = self.means.runs.run(self.arm, "with all, for comparison")
+            if self.means.runs.is_interrupted or run.failed or again.failed:
+                return
+            verdict = judge_runs([self._base, again], [run])
+            self._base = again
+            if verdict.word == "gain":
+                self.arm, self._base = arm, run
+                self.kept.remove(tried)
+                at = self.tried.index(tried)
+                because = f"it helped alone; beside the others, without it is {verdict.says}"
+                self.tried[at] = replace(tried, word="rejected", because=because)
+
+    def _reject(self, one: Candidate, because: str, verdict: Verdict | None = None) -> None:
+        self.tried.append(self._tried(one, "rejected", because, verdict))
+
+    def _refuse(self, refused: list[Tried]) -> None:
+        """Note what does not apply, once: after another diagnosis the reason may be another."""
+        known = {one.knob for one in self.tried}
+        self.tried += [one for one in refused if one.knob not in known]
+
+    def _tried(
+        self, one: Candidate, word: str, because: str, verdict: Verdict | None = None
+    ) -> Tried:
+        return Tried(
+            one.knob,
+            one.value,
+            one.offer.numerics,
+            word,
+            because,
+            one.offer.predicted,
+            verdict.interval if verdict is not None else None,
+            snippet=self.means.snippet(one.knob, one.value),
+        )
+
+    def offer(self) -> None:
+        """Measure what a stronger class would bring on top of the plan, and offer it only."""
+        for one in stronger(self.case, self.most):
+            if not self._has_time((one.knob,)):
+                return
+            environment = self.means.environment(one.knob, one.value)
+            run = self.means.runs.run(
+                self.arm.with_knob(one.knob, one.value, environment), f"{one.knob} = {one.value}"
+            )
+            if self.means.runs.is_interrupted:
+                return
+            if self._base is None:
+                self._base = self.means.runs.run(self.arm, "as it stands")
+            if why := _no_use(run, one.knob):
+                self._reject(one, why)
+                continue
+            verdict = judge_runs([self._base], [run])
+            if verdict.word != "gain":
+                self._reject(one, _no_gain(verdict), verdict)
+                continue
+            because = f"{verdict.says}, but it is of the class {one.offer.numerics!r}"
+            found = self._tried(one, "offered", because, verdict)
+            self.tried.append(replace(found, proof=run.proof(one.knob)))
+
+
+def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> int | None:
+    """Return after how many steps a longer start-up is earned; 0 if it is no longer."""
+    if extra_s is None or base is None or base.step_ns is None or verdict.interval is None:
+        return None
+    saved_s = base.step_ns / 1e9 * (1 - 1 / verdict.interval.mid)
+    if extra_s <= 0 or saved_s <= 0:
+        return 0
+    return round(extra_s / saved_s)
+
+
+def _extra_start(base: ArmRun | None, run: ArmRun) -> float | None:
+    if base is None or base.start_s is None or run.start_s is None:
+        return None
+    return run.start_s - base.start_s
+
+
+def _no_use(run: ArmRun, knob: str) -> str | None:
+    """Say why a run of a knob proves nothing: it failed, or the knob did nothing."""
+    if run.failed is not None:
+        return f"it does not work here: {run.failed}"
+    if not run.acted(knob):
+        return f"it did nothing: {run.proof(knob)}"
+    return None
+
+
+def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
+    """Tell whether one run is enough: it is slower than any noise could explain."""
+    found = compare_runs([base], [run])
+    return found is not None and found.high < 0.8
+
+
+def _no_gain(verdict: Verdict) -> str:
+    if verdict.interval is not None and verdict.interval.high < 1.0:
+        return f"it is slower: {verdict.says}"
+    return f"no gain that counts: {verdict.says}"
+
+
+def _weaker(one: Sameness, other: Sameness) -> Sameness:
+    """Return the weaker of two proofs: ``identical`` holds only where both say so."""
+    return other if one.word == "identical" else one
+
+
+def _mid(tried: Tried) -> float:
+    return tried.measured.mid if tried.measured is not None else 0.0
+
+
+def _key(one: Candidate) -> tuple[str, str]:
+    return one.knob, repr(one.value)
