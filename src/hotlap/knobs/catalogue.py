@@ -42,6 +42,7 @@ KNOBS: Final[tuple[str, ...]] = (
     "attention_weights",
     "evaluation_without_grad",
     "gc_control",
+    "batched_fetch",
     "prefetch_depth",
     "persistent_workers",
     "loader_workers",

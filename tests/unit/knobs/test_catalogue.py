@@ -19,11 +19,13 @@ from hotlap.values.phase import RUN_PHASES, STEP_PHASES
 PLANNED = {"autocast", "compile", "data_cache"}
 """Named by remedies before they exist."""
 BESIDE = {
+    "batched_rows",
     "catalogue",
     "devices",
     "loader_argument",
     "offers",
     "optimizer_argument",
+    "plain_samples",
     "target",
     "thread_counts",
 }
@@ -80,4 +82,4 @@ def test_remedies_name_only_knobs() -> None:
         ):
             named |= set(re.findall(r"\"(\w+)\"", given))
     assert named >= {"loader_workers", "anomaly_mode", "fused_optimizer"}
-    assert named <= {*catalogue.KNOBS, *PLANNED, "batched_fetch"}
+    assert named <= {*catalogue.KNOBS, *PLANNED}
