@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from hotlap.account.loaders import summarise_loaders
 from hotlap.account.machine import summarise_machine
 from hotlap.account.missing import Missing
+from hotlap.account.plan import plan_summary
 from hotlap.account.run_phases import divide, wall
 from hotlap.account.standing_out import standing_out
 from hotlap.account.steady import count_steps
@@ -57,6 +58,7 @@ def summarise(record: Record) -> RunSummary:
         not_measured=missing.all(),
         faults=_faults(record),
         absence=absence(record, trainers),
+        plan=plan_summary(record, trainers, summaries),
     )
 
 

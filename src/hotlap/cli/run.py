@@ -7,12 +7,12 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -35,6 +35,9 @@ from hotlap.values.record import Record
 from hotlap.values.secrets import redacted
 from hotlap.values.summary import RunSummary
 
+if TYPE_CHECKING:
+    from hotlap.tune.choice import Applied
+
 SETTINGS: Final = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _LOOK_EVERY_S: Final = 1.0
 _NS: Final = 1_000_000_000
@@ -55,32 +58,41 @@ _NS: Final = 1_000_000_000
     help="Folder for the record of this run; default: a new one in .hotlap/runs.",
 )
 @click.option("--quiet", is_flag=True, help="Print nothing; the reports are in the run's folder.")
+@click.option("--plan", "plan_file", metavar="FILE", help="Apply a plan that hotlap tune wrote.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="COMMAND...")
-def command(output: Path | None, quiet: bool, words: tuple[str, ...]) -> None:
+def command(
+    output: Path | None, quiet: bool, plan_file: str | None, words: tuple[str, ...]
+) -> None:
     """Run a command, measured, and end as it ended."""
     if words and words[0].startswith("-") and words[0] not in ("-m", "--"):
         raise WrongUse(
             f"{words[0]!r} is no option of hotlap run; options of the command go after its name"
         )
-    leave(train(words, output=output, quiet=quiet))
+    leave(train(words, output=output, quiet=quiet, plan=plan_file))
 
 
 def train(
-    words: Sequence[str], *, output: Path | None, quiet: bool, show_from: Path | None = None
+    words: Sequence[str],
+    *,
+    output: Path | None,
+    quiet: bool,
+    show_from: Path | None = None,
+    plan: str | None = None,
 ) -> int:
     """Run a command, measured.
 
     words: the command as the user wrote it. output: folder for the record, None for a new one.
     quiet: print nothing. show_from: print the report of the whole run to stdout, for a reader who
-    stands in this folder.
+    stands in this folder. plan: file of a plan to apply.
     Returns the command's own exit code, negative when a signal killed it. Raises WrongUse when no
     command could be started. When no record can be kept the command runs all the same.
     """
     environ = read_given_environ()
     argv = complete(words, environ)
     resolve(argv, environ)
+    applied = None if plan is None else applied_plan(plan, environ)
     try:
-        watch = _Watch(argv, environ, output, quiet, show_from)
+        watch = _Watch(argv, environ, output, quiet, show_from, applied)
     except WrongUse:
         raise
     except (HotlapError, OSError) as error:
@@ -88,7 +100,7 @@ def train(
         return run_child(argv, environ).exit_code
     outcome = run_child(
         argv,
-        child_environ(environ, site_folder(), watch.run / layout.HANDOFF),
+        watch.environ,
         on_start=watch.started,
         on_poll=watch.look,
     )
@@ -99,6 +111,19 @@ def train(
     except Exception as error:
         click.echo(f"hotlap: the report could not be made: {error!r}", err=True)
     return outcome.exit_code
+
+
+def applied_plan(file: str, environ: Mapping[str, str]) -> Applied:
+    """Return what of a plan's file is applied on this machine.
+
+    environ: the user's. Raises WrongUse where the file is no plan, or holds none.
+    """
+    from hotlap.machine.facts import machine_facts
+    from hotlap.tune.choice import choose
+    from hotlap.tune.fingerprint import hardware
+    from hotlap.tune.plan_file import read
+
+    return choose(read(Path(file)), hardware(machine_facts(())), environ, file)
 
 
 def site_folder() -> Path:
@@ -116,6 +141,7 @@ class _Watch:
         output: Path | None,
         quiet: bool,
         show_from: Path | None,
+        applied: Applied | None,
     ) -> None:
         self._store: Store | None = None
         if output is None:
@@ -139,7 +165,10 @@ class _Watch:
             package_dir=str(Path(hotlap.__file__).resolve().parent),
             start_dir=str(Path.cwd()),
             started_ns=time.monotonic_ns(),
+            knobs={} if applied is None else dict(applied.settings),
         )
+        self.environ = child_environ(environ, site_folder(), self.run / layout.HANDOFF)
+        self.environ.update({} if applied is None else applied.environment)
         (self.run / layout.HANDOFF).write_text(handoff.to_json())
         self._manifest: dict[str, Any] = {
             "format": 1,
@@ -155,6 +184,14 @@ class _Watch:
             "exit_ns": None,
             "exit_code": None,
         }
+        if applied is not None:
+            self._manifest["plan"] = {
+                "file": Path(applied.plan_file).name,
+                "knobs": dict(applied.settings),
+                "left_out": dict(applied.left_out),
+                "differences": list(applied.differences),
+                "step_ns": applied.plan.step_ns,
+            }
         write_manifest(self.run, self._manifest)
 
     def started(self, pid: int) -> None:

@@ -17,6 +17,7 @@ from hotlap.sites.patches import Patches
 if TYPE_CHECKING:
     from hotlap.inject.conditions.conductor import Conditions
     from hotlap.inject.conditions.profiling import Profiling
+    from hotlap.inject.conditions.settings import Settings
 
 _current: Session | None = None
 
@@ -44,6 +45,7 @@ class Session:
         self._ended = False
         self.profiling: Profiling | None = None
         self.conditions: Conditions | None = None
+        self.knobs: Settings | None = None
         self.patches = Patches()
         self.hub = Hub(self.recorder.fault, faults, disabled)
         self.watched = tuple(name for name in catalogue.WATCHED if name != "torch")
@@ -52,6 +54,8 @@ class Session:
         """Subscribe, install the sites of every module that is there, listen to forks and exit."""
         if self.conditions is not None or self.profiling is not None:
             self._withheld = "in a trial, every tick has listeners"
+        if self.knobs is not None:
+            self._apply(self.knobs)  # below the observers, as if the script had done it
         self.recorder.attach(self.hub, self._withheld)
         if self.conditions is not None:
             self.conditions.attach()
@@ -65,6 +69,18 @@ class Session:
             self.profiling.begin()
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(self.end)
+
+    def _apply(self, knobs: Settings) -> None:
+        """Put on the knobs of a plan. Their proofs are written with the recorder's own tables."""
+        try:
+            knobs.apply()
+        except Exception as error:
+            self.recorder.fault("plan", error)
+        self._write_proofs(knobs)
+
+    def _write_proofs(self, knobs: Settings) -> None:
+        self.recorder.journal.status.append(knobs.stepped)
+        self.recorder.beside_fetches = knobs.write
 
     def imported(self, name: str) -> None:
         """Install the sites that waited for this module. Never raises."""
@@ -91,6 +107,8 @@ class Session:
             return
         try:
             self.recorder.after_fork()
+            if self.knobs is not None:
+                self._write_proofs(self.knobs)
             if self.profiling is not None:
                 self.profiling.after_fork()
         except Exception as error:
@@ -108,6 +126,10 @@ def let_in(handoff: Mapping[str, Any]) -> Session:
     )
     if handoff.get("trial"):
         _prepare(session, handoff["trial"])
+    elif handoff.get("knobs"):
+        from hotlap.inject.conditions.settings import Settings
+
+        session.knobs = Settings(session.recorder, session.patches, handoff["knobs"])
     session.begin()
     _current = session
     return session

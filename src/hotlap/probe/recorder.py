@@ -11,6 +11,7 @@ import multiprocessing.util
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
@@ -48,6 +49,8 @@ class Recorder:
         self._closed = False
         self._worker: Recording | None = None
         self._hooks: dict[str, Any] = {}
+        self.beside_fetches: Callable[[], None] | None = None
+        """Called in a loader's worker each time that its work is written."""
         self._settle_in(process_start_ns() if start_ns is None else start_ns)
         self.ledger = Ledger()
         self.journal = Journal(self.recording)
@@ -149,6 +152,8 @@ class Recorder:
         if self._worker is not None:
             self._worker.add(frame)
             self._worker.flush()
+            if self.beside_fetches is not None:
+                self.beside_fetches()
         else:
             self.recording.add(frame)
 

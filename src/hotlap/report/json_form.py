@@ -68,6 +68,7 @@ def to_json(summary: RunSummary) -> dict[str, Any]:
         "touches": _touches(first.touches if first else ()),
         "ranks": [_rank(one) for one in summary.trainers],
         "machine": asdict(summary.machine),
+        "plan": None if summary.plan is None else asdict(summary.plan),
         "standing_out": list(summary.standing_out),
         "not_measured": [
             {"what": what, "because": because} for what, because in (*summary.not_measured, NO_KNEE)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from hotlap.report.chosen import shown_loaders
 from hotlap.report.finding_lines import beside, suspected_lines
 from hotlap.report.page import Page
+from hotlap.report.plan_lines import plan_lines
 from hotlap.report.sections import (
     SMALL,
     head,
@@ -93,6 +94,7 @@ def _page(
         loader_lines(page, loader, count)
     machine_lines(page, summary.machine, detail.gpus)
     page.blank()
+    plan_lines(page, summary)
     look_lines(page, beside(summary.standing_out, suspected)[: detail.sentences])
     suspected_lines(page, suspected, detail.suspected, summary.command)
     page.blank()

@@ -8,6 +8,7 @@ from typing import Final
 from hotlap.report.chosen import shown_loaders
 from hotlap.report.finding_lines import beside, suspected_lines
 from hotlap.report.page import Page, Row
+from hotlap.report.plan_lines import plan_lines
 from hotlap.report.sections import (
     NAMES,
     SMALL,
@@ -58,6 +59,7 @@ def whole(
     _run(page, summary)
     if summary.trainers and summary.absence is None:
         _training(page, summary, summary.trainers[0])
+        plan_lines(page, summary)
         look_lines(page, beside(summary.standing_out, suspected))
         page.blank()
         suspected_lines(page, suspected, MOST_SUSPECTED, summary.command)

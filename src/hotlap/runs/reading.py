@@ -74,6 +74,7 @@ def read_run(path: Path) -> Record:
         seen=tuple(_seen(path / layout.SEEN)),
         environment=table(manifest, "environment"),
         facts=table(manifest, "machine"),
+        plan=table(manifest, "plan"),
         damage=tuple(damage),
     )
 

@@ -21,12 +21,21 @@ _SAID: Final = {
 def fingerprint(run: RunSummary) -> dict[str, Any]:
     """Return the fingerprint of a run, without what is not known; no paths, no names of hosts."""
     first = run.trainers[0] if run.trainers else None
-    found: dict[str, Any] = {
-        "cpu_model": run.machine.facts.get("cpu_model"),
-        "cores_allowed": run.machine.cores_allowed,
-        "gpus": [str(one.get("name")) for one in run.machine.gpus] or None,
+    found = {
+        **hardware(run.machine.facts),
         "world_size": first.world_size if first is not None else None,
         "torch": first.torch if first is not None else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def hardware(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known before anything runs. facts: ``machine.facts.machine_facts``."""
+    gpus = [str(one.get("name")) for one in facts.get("gpus") or ()]
+    found = {
+        "cpu_model": facts.get("cpu_model"),
+        "cores_allowed": facts.get("cores_allowed"),
+        "gpus": gpus,
     }
     return {key: value for key, value in found.items() if value is not None}
 

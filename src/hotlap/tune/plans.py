@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import hotlap
-from hotlap.stats.quantiles import quantile
 from hotlap.values.arm import ArmRun
 from hotlap.values.comparison import Interval
+from hotlap.values.phase import STEP_PHASES
 from hotlap.values.plan import Choice, Plan
 from hotlap.values.tuning import Sameness, Tried
+
+_MARGIN: Final = 0.15
 
 
 def plan_of(
@@ -56,15 +58,14 @@ def plan_of(
 def band(runs: Sequence[ArmRun]) -> tuple[int, int] | None:
     """Return between what the mean step of a run under the plan lies, in nanoseconds.
 
-    From the 2.5th to the 97.5th percentile of the runs' stretches, so that a stretch of an
-    evaluation is in it, and at least 10 % around what whole runs took; None for none.
+    It is what the confirming runs took for a step, without what lies between steps, and 15 % on
+    either side: what a warmer machine or a full disk changes. None for no runs.
     """
-    means = [one.step_ns for one in runs if one.step_ns is not None]
+    means = [
+        sum(one.accounts.get(name, 0) for name in STEP_PHASES) / one.steps
+        for one in runs
+        if one.steps and one.accounts
+    ]
     if not means:
         return None
-    each = [
-        span / (one.steps / len(one.spans_ns)) for one in runs for span in one.spans_ns if one.steps
-    ]
-    low = min(quantile(each, 0.025) or min(means), 0.9 * min(means))
-    high = max(quantile(each, 0.975) or max(means), 1.1 * max(means))
-    return round(low), round(high)
+    return round((1 - _MARGIN) * min(means)), round((1 + _MARGIN) * max(means))

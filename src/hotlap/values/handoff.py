@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 VARIABLE: Final = "HOTLAP_HANDOFF"
@@ -24,6 +24,7 @@ class Handoff:
     disabled: sites that are not installed.
     compiled: False: hooks in Python only, also where compiled ones are there.
     trial: what a trial does, the JSON form of ``values.trial.TrialPlan``; None in a plain run.
+    knobs: value by knob of the plan that a plain run applies.
     """
 
     run_dir: str
@@ -34,6 +35,7 @@ class Handoff:
     disabled: tuple[str, ...] = ()
     compiled: bool = True
     trial: dict[str, Any] | None = None
+    knobs: dict[str, Any] = field(default_factory=dict)
     format: int = FORMAT
 
     def to_json(self) -> str:
@@ -55,4 +57,5 @@ class Handoff:
             disabled=tuple(raw.get("disabled", ())),
             compiled=raw.get("compiled", True),
             trial=raw.get("trial"),
+            knobs=dict(raw.get("knobs") or {}),
         )

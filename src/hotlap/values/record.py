@@ -239,5 +239,7 @@ class Record:
     environment: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     """Static facts of the machine, as ``machine.facts`` gave them."""
+    plan: dict[str, Any] = field(default_factory=dict)
+    """The plan that was applied: file, knobs, step_ns, left_out, differences; empty for none."""
     damage: tuple[str, ...] = ()
     """What could not be read, in words (torn tails, unknown frames)."""

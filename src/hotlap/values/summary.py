@@ -125,6 +125,26 @@ class MachineSummary:
 
 
 @dataclass(frozen=True)
+class PlanSummary:
+    """What became of the plan that a run applied.
+
+    file: its name. acted, idle: by knob, the proof in words. unheard: knobs of which no training
+    process has said anything. left_out: knobs that were not applied, and why. differences: between
+    the machine that it was measured on and this one. step: ``inside`` the band, ``above``,
+    ``below``, or None where that is not known; band_ns: of the mean step.
+    """
+
+    file: str
+    acted: dict[str, str]
+    idle: dict[str, str]
+    unheard: tuple[str, ...]
+    left_out: dict[str, str]
+    differences: tuple[str, ...]
+    step: str | None
+    band_ns: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
 class RunSummary:
     """The whole run. ``trainers`` is empty when no process trained; ``absence`` says why."""
 
@@ -145,3 +165,5 @@ class RunSummary:
     not_measured: tuple[tuple[str, str], ...]
     faults: tuple[str, ...]
     absence: str | None
+    plan: PlanSummary | None = None
+    """None in a run without one."""

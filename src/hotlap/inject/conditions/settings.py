@@ -134,6 +134,11 @@ class Settings:
         for target in self._targets:
             target.stepped()
 
+    def stepped(self) -> None:
+        """Make what waited for the first step, which has ended, and write the proofs."""
+        self.first_step_ended()
+        self.write()
+
     def write(self) -> None:
         """Write the proofs, if they have changed; in a worker into its own file."""
         proofs = {target.name: target.proof() for target in self._targets}
