@@ -30,6 +30,7 @@ class Knob(Protocol):
 
 
 KNOBS: Final[tuple[str, ...]] = (
+    "allocator",
     "anomaly_mode",
     "flush_denormal",
     "intra_op_threads",
