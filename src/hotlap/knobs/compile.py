@@ -17,6 +17,7 @@ which the run must be long enough to earn back.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import weakref
 from collections.abc import Callable
@@ -50,6 +51,8 @@ def applies(case: Case) -> Offer | No:
         share = share_of(case.facts, "compile")
         because = "what the script compiles is compiled again for other shapes"
         return judged(case, NAME, share, Offer(("dynamic",), NUMERICS[0], because))
+    if any(one.name == "create_graph" and one.value is not False for one in case.facts.settings):
+        return No("gradients of gradients cannot go through compiled code")
     share = share_of(case.facts, "forward", "backward")
     if found is None and (share or 0.0) < _LEAST_SHARE:
         return No("the model takes too little of the time for compiling to pay")
@@ -102,15 +105,14 @@ class _Models:
         self._target = target
         self._compiler = compiler
         self._compiled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self._failed = False
 
     def call(
         self, module: Any, own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Make an outermost call, compiled where it is one of training."""
-        if self._failed or not trains(module) or self._is_scripts_own(module):
-            return own(module, *args, **kwargs)
         compiled = self._compiled.get(module)
+        if compiled is False or not trains(module) or self._is_scripts_own(module):
+            return own(module, *args, **kwargs)
         is_new = compiled is None
         try:
             if compiled is None:
@@ -120,7 +122,7 @@ class _Models:
         except Exception as error:
             if not _is_of_a_compiler(error):
                 raise
-            self._failed = True
+            self._compiled[module] = False
             words = " ".join(str(error).split())[:200]
             self._target.note(f"{type(module).__name__} could not be compiled: {words}")
             return own(module, *args, **kwargs)
@@ -138,6 +140,7 @@ class _Models:
     def _made(self, module: Any, own: Callable[..., Any]) -> Callable[..., Any]:
         """Return a compiled call. It holds no model: the map that it stands in is of weak keys."""
         held = weakref.ref(module)
+        self._keep_buffers()
 
         def run(one: Any, *args: Any, **kwargs: Any) -> Any:
             return own(one, *args, **kwargs)
@@ -148,6 +151,13 @@ class _Models:
             run, backend=BACKEND, dynamic=True if self.dynamic else None, options=options
         )
         return lambda *args, **kwargs: compiled(held(), *args, **kwargs)
+
+    def _keep_buffers(self) -> None:
+        """Let a backward pass be made twice, as ``retain_graph`` asks for it without a compiler."""
+        config: Any = importlib.import_module("torch._functorch.config")
+        if getattr(config, "donated_buffer", False):
+            config.donated_buffer = False
+            self._target.undo_with(lambda: setattr(config, "donated_buffer", True))
 
     def _is_scripts_own(self, module: Any) -> bool:
         """Tell whether the script compiles, this model or anything else: then it has chosen."""

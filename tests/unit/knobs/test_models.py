@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._functorch import config as functorch
 
 from hotlap.knobs import compile as compiling
 from hotlap.sites.patches import Patches
@@ -86,6 +87,26 @@ def test_gradients_are_the_same(patches: Patches) -> None:
     out(compiled).sum().backward()
     for one, other in zip(plain.parameters(), compiled.parameters(), strict=True):
         assert torch.equal(one.grad, other.grad)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_graph_can_be_kept_for_a_second_backward_pass(
+    patches: Patches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "BACKEND", "aot_eager")
+    model, plain = Net(), Net()
+    target = put_on("compile", "default", patches)
+    loss = out(model).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert target.proof()["acted"]
+    patches.undo()
+    loss = out(plain).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    for one, other in zip(plain.parameters(), model.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad)
+    assert functorch.donated_buffer is True
 
 
 def test_a_model_that_the_compiler_refuses_runs_as_before(
