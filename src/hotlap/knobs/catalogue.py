@@ -51,6 +51,7 @@ KNOBS: Final[tuple[str, ...]] = (
     "channels_last",
     "autocast",
     "batched_fetch",
+    "compact_hand_over",
     "pinned_memory",
     "prefetch_depth",
     "persistent_workers",

@@ -208,3 +208,11 @@ def test_samples_that_take_long_are_no_rows() -> None:
     long = case(WAITING, sample_ns={"p50": 2_000_000})
     assert "2000 us" in refused("batched_fetch", long).because
     assert offered("batched_fetch", replace(long, findings=(finding("batched_fetch"),)))
+
+
+def test_handing_over_must_take_time() -> None:
+    busy = loader(2, {"ipc": 0.4})
+    assert offered("compact_hand_over", case(WAITING, loaders=(busy,)))
+    idle = case(WAITING, loaders=(loader(2, {"ipc": 0.01}),))
+    assert "no time" in refused("compact_hand_over", idle).because
+    assert "workers" in refused("compact_hand_over", case(WAITING)).because
