@@ -108,6 +108,13 @@ def test_fewer_workers_where_none_were_the_best() -> None:
     assert offered("loader_workers", given).values == (0, 1)
 
 
+def test_a_loader_at_its_knee_is_left_alone_unless_a_finding_says_more() -> None:
+    given = case(WAITING, loaders=(loader(2),), curve=curve(100.0, 150.0, 300.0, 301.0))
+    assert "fastest" in refused("loader_workers", given).because
+    named = replace(given, findings=(finding("loader_workers"),))
+    assert offered("loader_workers", named).values == (4, 1)
+
+
 def test_what_needs_workers_waits_for_them() -> None:
     edge = case(WAITING, phases={"epoch_edge": 0.3})
     for name in ("persistent_workers", "prefetch_depth", "worker_threads"):
