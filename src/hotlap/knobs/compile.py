@@ -91,6 +91,8 @@ def _watch_scripts_own(target: Target, models: _Models) -> None:
         if models.dynamic and kwargs.get("dynamic") is not True and not kwargs.get("disable"):
             kwargs["dynamic"] = True
             target.acted("what the script compiles was made for variable shapes")
+        else:
+            target.note("the script compiles by itself, so nothing else is compiled")
         return own(*args, **kwargs)
 
     target.replace(torch, "compile", compile)

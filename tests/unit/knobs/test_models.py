@@ -142,6 +142,7 @@ def test_a_script_that_compiles_is_only_made_dynamic(patches: Patches) -> None:
     model = torch.compile(Net(), backend="eager")
     out(model)
     assert not target.proof()["acted"]
+    assert "by itself" in target.proof()["proof"]
     patches.undo()
     target = put_on("compile", "dynamic", patches)
     torch.compile(Net(), backend="eager", dynamic=True)
