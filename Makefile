@@ -38,8 +38,9 @@ lint: $(VENV)/.dev ## check style and format
 types: $(VENV)/.dev ## check the types, strictly
 	$(BIN)/mypy
 
-rules: $(VENV)/.dev ## write docs/rules from what the rules say of themselves
+rules: $(VENV)/.dev ## write docs/rules and docs/knobs from what rules and knobs say of themselves
 	cd tests && ../$(BIN)/python -m house.rule_pages
+	cd tests && ../$(BIN)/python -m house.knob_pages
 
 corpus: $(VENV)/.dev ## diagnose the scripts of tests/corpus and compare with their labels (hours)
 	$(BIN)/python tests/corpus/diagnosed.py $(CORPUS_ARGS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +30,19 @@ _LIST: Final = "~list"
 _TABLE: Final = "~table"
 _NUMBER: Final = "~number"
 _SET: Final = "~set"
+
+_RENAMED: Final = {
+    "detect_anomaly": "anomaly_mode",
+    "foreach": "foreach_optimizer",
+    "fused": "fused_optimizer",
+    "gc": "gc_control",
+    "no_grad_evaluation": "evaluation_without_grad",
+    "prefetch_factor": "prefetch_depth",
+    "torch_threads": "intra_op_threads",
+    "workers": "loader_workers",
+    "zero_grad_set_to_none": "zero_grad_to_none",
+}
+"""Changes by the names that they had before they were knobs."""
 
 _CLASSES: Final[dict[str, type]] = {
     name: value
@@ -67,7 +80,8 @@ def from_json(text: str) -> Facts:
         raise UnreadableRun(f"the facts of this diagnosis are damaged: {error}") from error
     if not isinstance(facts, Facts):
         raise UnreadableRun("this file holds no facts of a diagnosis")
-    return facts
+    tried = (replace(one, change=_RENAMED.get(one.change, one.change)) for one in facts.what_ifs)
+    return replace(facts, what_ifs=tuple(tried))
 
 
 def save(facts: Facts, path: Path) -> None:

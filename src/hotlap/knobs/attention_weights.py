@@ -36,7 +36,7 @@ def applies(case: Case) -> Offer | No:
     return judged(case, NAME, share, Offer((False,), NUMERICS[0], because))
 
 
-def apply(target: Target, value: Any) -> None:
+def apply(target: Target, wanted: Any) -> None:
     """Let ``nn.MultiheadAttention`` return no weights, though the script did not say so."""
     owner = sys.modules["torch"].nn.MultiheadAttention
     own = owner.forward
@@ -46,16 +46,16 @@ def apply(target: Target, value: Any) -> None:
         self: Any,
         query: Any,
         key: Any,
-        value_: Any,
+        value: Any,
         key_padding_mask: Any = None,
         need_weights: bool = True,
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        if need_weights and not value:
+        if need_weights and not wanted:
             target.acted("weights were asked for, and not made")
             need_weights = False
-        return own(self, query, key, value_, key_padding_mask, need_weights, *args, **kwargs)
+        return own(self, query, key, value, key_padding_mask, need_weights, *args, **kwargs)
 
     target.replace(owner, "forward", forward)
 

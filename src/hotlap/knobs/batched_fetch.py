@@ -91,19 +91,16 @@ class _Way:
         self._name = type(dataset).__name__
         self._proofs = 0
         self._plan: Any = None
+        self.dataset = _reference(dataset)
         try:
-            self.dataset: Callable[[], Any] = weakref.ref(dataset)
             bottom, _ = bottom_of(dataset)
             self._name = type(bottom).__name__
             self._code = _code_of(bottom)
             if collate is not sys.modules["torch"].utils.data.default_collate:
                 raise NoPlan("its batches are put together by a function of the script's")
             self._plan = plan_of(bottom)
-        except NoPlan as error:
-            self._leave(str(error))
-        except TypeError:
-            self.dataset = lambda: dataset
-            self._leave("it cannot be watched")
+        except Exception as error:
+            self._leave(str(error) or type(error).__name__)
 
     def fetch(self, own: Callable[[], Any], given: list[Any]) -> Any:
         """Return the batch. own: makes it in torch's way."""
@@ -148,6 +145,13 @@ class _Way:
     def _leave(self, because: str) -> None:
         self._plan = None
         self._target.note(f"{self._name} was left as it is: {because}"[:300])
+
+
+def _reference(dataset: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(dataset)
+    except TypeError:  # of a class that allows no such references
+        return lambda: dataset
 
 
 def _code_of(dataset: Any) -> Any:

@@ -1,7 +1,7 @@
 """All knobs, in the order in which they are put on. A new knob is one file and one line here.
 
 Where two wrap the same function, the later one is called first: how many workers a loader has is
-decided before what depends on it.
+decided before what depends on it, and a model is compiled within autocast, not the other way.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Knob(Protocol):
 
 
 KNOBS: Final[tuple[str, ...]] = (
+    "allocator",
     "anomaly_mode",
     "flush_denormal",
     "intra_op_threads",
@@ -42,7 +43,16 @@ KNOBS: Final[tuple[str, ...]] = (
     "attention_weights",
     "evaluation_without_grad",
     "gc_control",
+    "cuda_allocator",
+    "cudnn_benchmark",
+    "ddp_bucket_view",
+    "ddp_unused_parameters",
+    "compile",
+    "channels_last",
+    "autocast",
     "batched_fetch",
+    "compact_hand_over",
+    "pinned_memory",
     "prefetch_depth",
     "persistent_workers",
     "loader_workers",

@@ -8,11 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import Any
+from typing import Any, Final
 
 from hotlap.knobs.target import Target
 from hotlap.values.knob import Case
 from hotlap.values.shares import training_loader
+
+_OF_WORKERS: Final = ("prefetch_factor", "persistent_workers")
 
 
 def replace_argument(target: Target, name: str) -> None:
@@ -52,12 +54,13 @@ def workers_of(case: Case) -> int | None:
 
 def _fits(target: Target, name: str, given: dict[str, Any], streams: type) -> bool:
     workers = given.get("num_workers", 0)
-    if name != "num_workers":
+    if name in _OF_WORKERS:
         if workers:
             return True
         target.note("a loader without workers was left as it was")
         return False
-    if isinstance(given.get("dataset"), streams) and not workers and target.value:
+    is_stream = isinstance(given.get("dataset"), streams)
+    if name == "num_workers" and is_stream and not workers and target.value:
         target.note("a stream was left as it was: workers that do not share it out give copies")
         return False
     return True

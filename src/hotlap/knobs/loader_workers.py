@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hotlap.knobs.loader_argument import numerics_of, replace_argument
-from hotlap.knobs.offers import judged, no_variables
+from hotlap.knobs.offers import judged, named_by, no_variables
 from hotlap.knobs.target import Target
 from hotlap.values.facts import Facts
 from hotlap.values.knob import Case, No, Offer
@@ -41,26 +41,34 @@ def applies(case: Case) -> Offer | No:
     values = _values(case.facts, loader.workers)
     if not values:
         return No(f"{loader.workers} workers are what the cores of this training carry")
+    if _knee(case.facts) == loader.workers and named_by(case, NAME) is None:
+        return No(f"the loader alone is fastest with the {loader.workers} workers that it has")
     because = f"the training waits for a loader with {loader.workers} workers"
     share = share_of(case.facts, "data_wait")
     return judged(case, NAME, share, Offer(values, numerics_of(case), because))
 
 
-def _values(facts: Facts, now: int) -> tuple[int, ...]:
+def _rates(facts: Facts) -> dict[int, float]:
     cores = cores_of_rank(facts)
-    rates = {one.workers: one.per_s for one in facts.curve if one.workers <= cores}
-    if rates:
-        enough = _NEAR * max(rates.values())
-        knee = min(count for count, rate in rates.items() if rate >= enough)
-        counts = sorted(rates)
+    return {one.workers: one.per_s for one in facts.curve if one.workers <= cores}
+
+
+def _knee(facts: Facts) -> int | None:
+    """Return the fewest workers that reach nearly the loader's best rate; None unknown."""
+    rates = _rates(facts)
+    enough = _NEAR * max(rates.values(), default=0.0)
+    return min((count for count, rate in rates.items() if rate >= enough), default=None)
+
+
+def _values(facts: Facts, now: int) -> tuple[int, ...]:
+    """Return the numbers to try, the knee first. None at all only where that is the best."""
+    cores, knee = cores_of_rank(facts), _knee(facts)
+    wanted = [cores, cores // 2]
+    if knee is not None:
+        counts = sorted(_rates(facts))
         at = counts.index(knee)
         wanted = [knee, *counts[at + 1 : at + 2], *counts[max(0, at - 1) : at]]
-    else:
-        wanted = [cores, cores // 2]
-    # None at all is a value only where it was seen to be the best.
-    return tuple(
-        one for one in dict.fromkeys(wanted) if one != now and (one or wanted.index(one) == 0)
-    )
+    return tuple(one for one in dict.fromkeys(wanted) if one != now and (one or knee == 0))
 
 
 def apply(target: Target, _value: Any) -> None:

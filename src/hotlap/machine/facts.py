@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hotlap.machine import cgroup, cpu, disks, gpu, kernel, memory
+from hotlap.machine import allocators, cgroup, cpu, disks, gpu, kernel, memory
 from hotlap.machine.pressure import read_pressure
 from hotlap.machine.readfile import ROOT
 
@@ -32,9 +32,10 @@ def machine_facts(
     ``swap_used_bytes``, ``shm_total_bytes``, ``shm_free_bytes``.
     ``pressure``: whether the kernel tells it. ``gpus``: see ``gpu.Gpus.facts``, ``gpus_absent``:
     why there are none, in words. ``cuda_visible_devices``: the variable. ``disks``: see
-    ``disks.Disk``. ``not_measured``: ``{"what", "because"}`` for each value that is not known.
+    ``disks.Disk``. ``allocators``: see ``allocators.find``. ``not_measured``:
+    ``{"what", "because"}`` for each value that is not known.
 
-    Never raises. Cost: some milliseconds, and the start of NVML where there are GPUs.
+    Never raises. Cost: tens of milliseconds, and the start of NVML where there are GPUs.
     """
     facts: dict[str, Any] = {
         "host": socket.gethostname(),
@@ -47,11 +48,17 @@ def machine_facts(
         **_memory(root),
         "pressure": read_pressure(root) is not None,
         **_gpus(),
+        "allocators": _allocators(),
         "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
         "disks": [asdict(disk) for disk in disks.examine_all(paths, root) or ()],
     }
     facts["not_measured"] = _not_measured(facts, bool(paths))
     return facts
+
+
+def _allocators() -> dict[str, str]:
+    prefix = os.environ.get("CONDA_PREFIX")
+    return allocators.find((os.path.join(prefix, "lib"),) if prefix else ())
 
 
 def _cores(root: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 _MISSING = object()
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_KNOBS = os.path.join(os.path.dirname(os.path.dirname(_FOLDER)), "knobs") + os.sep
 _PASSED_OVER = _FOLDER + "importlib_bootstrap.py"
 
 
@@ -129,5 +130,5 @@ def _pass_over(function: Any) -> None:
     ``warnings`` passes over frames whose file is named like those of the import system.
     """
     code = getattr(function, "__code__", None)
-    if code is not None and code.co_filename.startswith(_FOLDER):
+    if code is not None and code.co_filename.startswith((_FOLDER, _KNOBS)):
         function.__code__ = code.replace(co_filename=_PASSED_OVER)

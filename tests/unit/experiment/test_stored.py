@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,11 @@ def full() -> Facts:
 def test_facts_come_back_as_they_were() -> None:
     assert from_json(to_json(full())) == full()
     assert from_json(to_json(Facts(_run()))) == Facts(_run())
+
+
+def test_changes_of_older_facts_are_known_by_their_new_names() -> None:
+    old = replace(full(), what_ifs=(WhatIf("torch_threads", 2, 1.5, 1.4, 1.6, True),))
+    assert [one.change for one in from_json(to_json(old)).what_ifs] == ["intra_op_threads"]
 
 
 def test_kinds_of_sequences_and_tables_come_back_as_they_were() -> None:

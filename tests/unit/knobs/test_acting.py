@@ -120,6 +120,7 @@ def test_attention_returns_no_weights(patches: Patches) -> None:
     assert not has_acted(target)
     assert attention(x, x, x)[1] is None
     assert has_acted(target)
+    assert attention(query=x, key=x, value=x, need_weights=True)[1] is None
     patches.undo()
     assert attention(x, x, x)[1] is not None
 

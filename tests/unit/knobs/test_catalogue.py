@@ -16,15 +16,17 @@ from hotlap.knobs import catalogue
 from hotlap.values.knob import NUMERICS
 from hotlap.values.phase import RUN_PHASES, STEP_PHASES
 
-PLANNED = {"autocast", "compile", "data_cache"}
+PLANNED = {"data_cache"}
 """Named by remedies before they exist."""
 BESIDE = {
     "batched_rows",
     "catalogue",
+    "ddp_argument",
     "devices",
     "loader_argument",
     "offers",
     "optimizer_argument",
+    "outermost",
     "plain_samples",
     "target",
     "thread_counts",
@@ -71,6 +73,11 @@ def test_an_unknown_knob_is_told_with_what_is_near() -> None:
 
 def test_how_many_workers_is_decided_before_what_depends_on_it() -> None:
     assert catalogue.KNOBS[-1] == "loader_workers"
+
+
+def test_a_model_is_compiled_within_what_acts_on_its_calls() -> None:
+    order = [catalogue.KNOBS.index(one) for one in ("compile", "channels_last", "autocast")]
+    assert order == sorted(order)
 
 
 def test_remedies_name_only_knobs() -> None:

@@ -52,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="data_wait",
             share=predict.recoverable(share, least=0.5),
             first=place,
-            remedy=Remedy("code", (), "nothing, if values stay the same"),
+            remedy=Remedy("code", ("compact_hand_over",), "nothing, if values stay the same"),
             say=(
                 f"{percent(share)} of the time goes into passing batches from the workers to the "
                 "training process (pickle, queue, copy: large samples or many objects). Return "

@@ -52,7 +52,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="forward",
             share=Bounds(0.4 * share * compute, 0.95 * share * compute),
             first=first_setting(facts, ("autocast", "bfloat16", "half")),
-            remedy=Remedy("code", ("autocast",), "results in full precision"),
+            remedy=Remedy("code", (), "results in full precision"),
             say=(
                 f"{percent(share)} of the arithmetic runs in bf16 or fp16 (autocast), for which "
                 "this "

@@ -54,7 +54,9 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase="compile",
             share=predict.recoverable(share, least=0.6),
             first=first_setting(facts, ("compile",)) or (region.entry if region else None),
-            remedy=Remedy("knob", ("compile",), "the last bits of sums"),
+            remedy=Remedy("knob", ("compile",), "the last bits of sums")
+            if again
+            else Remedy("code", (), "nothing: the model runs as it was written"),
             say=say,
             evidence=(
                 Evidence("compiling", round(share, 3), "share of the run"),
