@@ -56,8 +56,8 @@ def _verdict(page: Page, tuning: Tuning) -> None:
         page.words("", sentence(tuning.baseline[1].headline))
     else:
         steps = many(int(tuning.span.get("steps", 0)), "step")
-        assert_gain = tuning.gain or tuning.plan.gain
-        figure = ratio(assert_gain) if assert_gain is not None else UNKNOWN
+        gain = tuning.plan.gain
+        figure = ratio(gain) if gain is not None else UNKNOWN
         page.words("Result", f"{figure} times as fast, the same {steps} in turn.", "bold green")
     counted = sum(1 for one in tuning.runs if one.failed is None)
     noise = (
@@ -126,7 +126,8 @@ def _others(page: Page, tuning: Tuning) -> None:
     run = [one for one in rejected if one.measured is not None or not _applies_not(one)]
     for at, one in enumerate(run[:_MOST_REJECTED]):
         page.words("" if at else "Rejected", _said(one), "", "- ", 3)
-    rest = [one.knob for one in rejected if one not in run[:_MOST_REJECTED]]
+    told = {one.knob for one in tuning.tried if one not in rejected or one in run[:_MOST_REJECTED]}
+    rest = [one.knob for one in rejected if one.knob not in told]
     if rest:
         names = ", ".join(dict.fromkeys(rest))
         label = "Rejected" if not run else ""

@@ -132,6 +132,7 @@ class _Session:
                 self.lab.is_interrupted = self.lab.is_interrupted or own.is_interrupted
             if own.is_interrupted:
                 (folder / FACTS_FILE).unlink(missing_ok=True)  # half of it is no basis
+        facts = replace(facts, run=replace(facts.run, id=self.lab.folder.name))
         diagnosis = judge(facts)
         self.diagnoses.append((facts, diagnosis))
         return Case(facts, diagnosis.findings, self.lab.environ, arm.settings)
