@@ -84,6 +84,7 @@ def _rejected(one: Tried) -> dict[str, Any]:
         "value": one.value,
         "because": one.because,
         "numerics": one.numerics,
+        "beside": dict(one.beside),
         "predicted": asdict(one.predicted),
         "measured": None if one.measured is None else asdict(one.measured),
     }

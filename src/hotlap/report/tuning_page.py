@@ -9,7 +9,7 @@ from hotlap.report.sections import NAMES, head, sentence
 from hotlap.report.units import UNKNOWN, duration, many, share
 from hotlap.values.arm import ArmRun
 from hotlap.values.comparison import Interval
-from hotlap.values.finding import Bounds
+from hotlap.values.finding import Bounds, Finding
 from hotlap.values.tuning import Tried, Tuning
 
 _MOST_REJECTED: Final = 8
@@ -146,7 +146,8 @@ def _applies_not(one: Tried) -> bool:
 
 def _said(one: Tried) -> str:
     value = "" if one.value is None else f" = {one.value}"
-    return f"{one.knob}{value}: {one.because}"
+    beside = "".join(f" with {knob} = {value}" for knob, value in one.beside.items())
+    return f"{one.knob}{value}{beside}: {one.because}"
 
 
 def _sameness(page: Page, tuning: Tuning) -> None:
@@ -164,11 +165,21 @@ def _next(page: Page, tuning: Tuning, file: str | None, command: str | None) -> 
         page.words("Next", sentence(f"the next ceiling: {ceiling}"))
     if tuning.pays_back_steps:
         page.words("", f"The longer start is earned after {tuning.pays_back_steps:,} steps.")
-    left = [one for one in (tuning.tuned or tuning.baseline)[1].findings if one.severity != "low"]
+    left = _left_to_mend(tuning)
     if left:
         page.words("" if ceiling else "Next", f"Only you can mend: {left[0].say}", most=4)
     if tuning.plan is not None and file is not None and command is not None:
         page.words("Use it", f"hotlap run --plan {file} {command}")
+
+
+def _left_to_mend(tuning: Tuning) -> list[Finding]:
+    """Return findings that are worth a change of the code; not those whose knobs were in vain."""
+    tried = {one.knob for one in tuning.tried if one.measured is not None or one.word == "kept"}
+    return [
+        one
+        for one in (tuning.tuned or tuning.baseline)[1].findings
+        if one.severity != "low" and not (one.remedy.knobs and tried.issuperset(one.remedy.knobs))
+    ]
 
 
 def ratio(one: Interval) -> str:

@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hotlap.knobs import catalogue
+from hotlap.tune.interactions import companions
 from hotlap.values.comparison import MINIMUM_EFFECT
 from hotlap.values.finding import Bounds
-from hotlap.values.knob import Case, No, Offer, within
+from hotlap.values.knob import NUMERICS, Case, No, Offer, within
 from hotlap.values.tuning import Tried
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A knob that may help here, and the value to try."""
+    """A knob that may help here, and the value to try. beside: knobs that are tried with it."""
 
     knob: str
     value: Any
     offer: Offer
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return value by knob."""
+        return {self.knob: self.value, **self.beside}
+
+    @property
+    def says(self) -> str:
+        """Return it in words."""
+        return ", ".join(f"{knob} = {value}" for knob, value in self.settings.items())
+
+    @property
+    def numerics(self) -> str:
+        """Return the strongest class among its knobs."""
+        classes = [self.offer.numerics]
+        classes += [catalogue.load(knob).NUMERICS[0] for knob in self.beside]
+        return max(classes, key=NUMERICS.index)
 
     @property
     def worth(self) -> float:
@@ -52,8 +71,11 @@ def candidates(
         elif why := _too_small(answer):
             refused.append(_rejected(name, answer, why))
         else:
-            found += [Candidate(name, value, answer) for value in answer.values]
-    allowed = [one for one in found if within(one.offer.numerics, most)]
+            for value in answer.values:
+                found.append(Candidate(name, value, answer))
+                if beside := companions(name, value, case):
+                    found.append(Candidate(name, value, answer, beside))
+    allowed = [one for one in found if within(one.numerics, most)]
     return (
         sorted(
             allowed, key=lambda one: (one.knob not in insisted, -one.worth)

@@ -8,10 +8,11 @@ same before it is kept; then the training is diagnosed anew, since the bottlenec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
+from hotlap.knobs import catalogue
 from hotlap.tune.candidates import Candidate, candidates, names_of, stronger
 from hotlap.tune.verdict import Verdict, compare_runs, drifted, judge_runs
 from hotlap.values.arm import Arm, ArmRun
@@ -111,7 +112,7 @@ class Search:
                 break
             if found is not None and best is not None:
                 slower, best = sorted((best, found), key=lambda each: _mid(each[0]))
-                because = f"{best[0].knob} = {best[0].value} is faster still"
+                because = f"{best[0].value} is faster still{_with(best[0])}"
                 self.tried.append(replace(slower[0], word="rejected", because=because))
             best = best or found
         if best is None:
@@ -133,8 +134,7 @@ class Search:
     def _try(self, one: Candidate) -> tuple[Tried, ArmRun] | None:
         """Run a knob against what is kept; return it if it helps and trains the same."""
         self._settled.add(_key(one))
-        environment = self.means.environment(one.knob, one.value)
-        arm = self.arm.with_knob(one.knob, one.value, environment)
+        arm = self._under(one)
         if self._base is None:
             self._base = self.means.runs.run(self.arm, "as it stands")
             if self._base.failed is not None:
@@ -150,7 +150,7 @@ class Search:
         if why := self._too_late(extra, verdict):
             self._reject(one, why, verdict)
             return None
-        proven = self.means.prove(self.arm, arm, one.offer.numerics)
+        proven = self.means.prove(self.arm, arm, one.numerics)
         if proven.word.startswith("differs"):
             because = f"it is faster ({verdict.says}), but the training {proven.word}"
             self._reject(one, because, verdict)
@@ -165,11 +165,10 @@ class Search:
         before: list[ArmRun] = []
         after: list[ArmRun] = []
         verdict = Verdict("unclear", None)
-        says = f"{one.knob} = {one.value}"
         for _ in range(_MOST_ROUNDS):
             first = self._reference()
-            run = self.means.runs.run(arm, says)
-            if why := _no_use(run, one.knob):
+            run = self.means.runs.run(arm, one.says)
+            if why := _no_use(run, one.settings):
                 if not self.means.runs.is_interrupted:
                     self._reject(one, why)
                 return None, []
@@ -213,8 +212,18 @@ class Search:
     def _keep(self, tried: Tried, run: ArmRun) -> Tried:
         self.arm = run.arm
         self._base = run
-        self.tried.append(tried)
-        self.kept.append(tried)
+        kept = [tried]
+        for knob, value in tried.beside.items():
+            because = f"it goes with {tried.knob} = {tried.value}"
+            numerics = catalogue.load(knob).NUMERICS[0]
+            snippet = self.means.snippet(knob, value)
+            kept.append(
+                Tried(
+                    knob, value, numerics, "kept", because, proof=run.proof(knob), snippet=snippet
+                )
+            )
+        self.tried += kept
+        self.kept += kept
         return tried
 
     def prune(self) -> None:
@@ -257,22 +266,27 @@ class Search:
             one.offer.predicted,
             verdict.interval if verdict is not None else None,
             snippet=self.means.snippet(one.knob, one.value),
+            beside=dict(one.beside),
         )
+
+    def _under(self, one: Candidate) -> Arm:
+        """Return what is kept, with a candidate's knobs more."""
+        arm = self.arm
+        for knob, value in one.settings.items():
+            arm = arm.with_knob(knob, value, self.means.environment(knob, value))
+        return arm
 
     def offer(self) -> None:
         """Measure what a stronger class would bring on top of the plan, and offer it only."""
         for one in stronger(self.case, self.most):
             if not self._has_time((one.knob,)):
                 return
-            environment = self.means.environment(one.knob, one.value)
-            run = self.means.runs.run(
-                self.arm.with_knob(one.knob, one.value, environment), f"{one.knob} = {one.value}"
-            )
+            run = self.means.runs.run(self._under(one), one.says)
             if self.means.runs.is_interrupted:
                 return
             if self._base is None:
                 self._base = self.means.runs.run(self.arm, "as it stands")
-            if why := _no_use(run, one.knob):
+            if why := _no_use(run, one.settings):
                 self._reject(one, why)
                 continue
             verdict = judge_runs([self._base], [run])
@@ -300,13 +314,17 @@ def _extra_start(base: ArmRun | None, run: ArmRun) -> float | None:
     return run.start_s - base.start_s
 
 
-def _no_use(run: ArmRun, knob: str) -> str | None:
-    """Say why a run of a knob proves nothing: it failed, or the knob did nothing."""
+def _no_use(run: ArmRun, knobs: Iterable[str]) -> str | None:
+    """Say why a run of some knobs proves nothing: it failed, or one of them did nothing."""
     if run.failed is not None:
         return f"it does not work here: {run.failed}"
-    if not run.acted(knob):
-        return f"it did nothing: {run.proof(knob)}"
-    return None
+    idle = next((knob for knob in knobs if not run.acted(knob)), None)
+    return None if idle is None else f"it did nothing: {run.proof(idle)}"
+
+
+def _with(tried: Tried) -> str:
+    """Return what a knob is tried with, in words; empty for nothing."""
+    return "".join(f", with {knob} = {value}" for knob, value in tried.beside.items())
 
 
 def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
@@ -331,4 +349,4 @@ def _mid(tried: Tried) -> float:
 
 
 def _key(one: Candidate) -> tuple[str, str]:
-    return one.knob, repr(one.value)
+    return one.knob, repr((one.value, sorted(one.beside.items())))

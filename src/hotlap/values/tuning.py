@@ -21,7 +21,8 @@ class Tried:
 
     word: ``kept``, ``rejected`` or ``offered`` (it helps, but its class is not allowed).
     predicted: before it was tried. measured: against the arm that it was added to; None where it
-    was not run. because: why, in words. extra_start_s: by how much the start-up grew.
+    was not run. because: why, in words. extra_start_s: by how much the start-up grew; 0 where it
+    is counted with another knob's. beside: knobs that it was tried with.
     """
 
     knob: str
@@ -32,8 +33,9 @@ class Tried:
     predicted: Bounds = _UNTOLD
     measured: Interval | None = None
     proof: str = ""
-    extra_start_s: float | None = None
+    extra_start_s: float | None = 0.0
     snippet: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
