@@ -21,6 +21,8 @@ from hotlap.values.tuning import Sameness, Tried
 _MOST_ROUNDS: Final = 3
 """Runs of one knob until it is settled: what is unclear by then is no gain."""
 _CONFIRM_RUNS: Final = 6
+_HOPELESS: Final = 0.6
+"""So slow (time before over time after) that no machine which slows down meanwhile explains it."""
 _REDO: Final = "the machine changed its speed meanwhile"
 
 
@@ -79,10 +81,16 @@ class Search:
     arm: Arm = field(default_factory=Arm)
     not_tried: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    sameness: Sameness = field(default_factory=lambda: Sameness("identical"))
+    _proven: dict[tuple[str, str], Sameness] = field(default_factory=dict)
     _settled: set[tuple[str, str]] = field(default_factory=set)
     _base: ArmRun | None = None
     """The latest run of what is kept so far."""
+
+    @property
+    def sameness(self) -> Sameness:
+        """Return what is proven of all that is kept: ``identical`` only where each is."""
+        proofs = (self._proven[one.knob, repr(one.value)] for one in self.kept)
+        return next((one for one in proofs if one.word != "identical"), Sameness("identical"))
 
     def run(self) -> None:
         """Try until nothing is left, the budget is spent, or Ctrl-C."""
@@ -125,7 +133,7 @@ class Search:
         reserve = (_CONFIRM_RUNS if self.kept else 4) + 2
         if self.means.now_s() + reserve * self.means.runs.about_s <= self.until_s:
             return True
-        self.not_tried = left
+        self.not_tried = tuple(dict.fromkeys((*self.not_tried, *left)))
         return False
 
     # -- one knob --------------------------------------------------------------------------------
@@ -135,11 +143,8 @@ class Search:
         self._settled.add(_key(one))
         environment = self.means.environment(one.knob, one.value)
         arm = self.arm.with_knob(one.knob, one.value, environment)
-        if self._base is None:
-            self._base = self.means.runs.run(self.arm, "as it stands")
-            if self._base.failed is not None:
-                self._reject(one, f"the command as it stands could not be run: {self._base.failed}")
-                return None
+        if not self._has_base(one):
+            return None
         verdict, runs = self._measure(one, arm)
         if verdict is None:
             return None
@@ -155,10 +160,24 @@ class Search:
             because = f"it is faster ({verdict.says}), but the training {proven.word}"
             self._reject(one, because, verdict)
             return None
-        self.sameness = _weaker(self.sameness, proven)
+        self._proven[_key(one)] = proven
         tried = self._tried(one, "kept", f"{verdict.says}; the training is {proven.word}", verdict)
         proof = runs[-1].proof(one.knob)
         return replace(tried, proof=proof, extra_start_s=extra), runs[-1]
+
+    def _has_base(self, one: Candidate) -> bool:
+        """Run what is kept so far, where that was not done; tell whether it could be run."""
+        if self._base is None:
+            return self._fresh_base(one, "as it stands")
+        return True
+
+    def _fresh_base(self, one: Candidate, says: str) -> bool:
+        """Run what is kept so far once more; where it fails, no knob can be compared with it."""
+        run = self.means.runs.run(self.arm, says)
+        self._base = run if run.failed is None else None
+        if run.failed is not None and not self.means.runs.is_interrupted:
+            self._reject(one, f"what it is compared with could not be run: {run.failed}")
+        return run.failed is None and not self.means.runs.is_interrupted
 
     def _measure(self, one: Candidate, arm: Arm) -> tuple[Verdict | None, list[ArmRun]]:
         """Run a knob, and what it is compared with before and after it, until that is settled."""
@@ -175,14 +194,12 @@ class Search:
                 return None, []
             if _is_hopeless(first, run):
                 return judge_runs([first], [run]), [run]
-            self._base = self.means.runs.run(self.arm, "as before, for comparison")
-            if self.means.runs.is_interrupted or self._base.failed is not None:
+            if not self._fresh_base(one, "as before, for comparison"):
                 return None, []
-            if drifted(first, self._base):
-                if _REDO not in self.notes:
-                    self.notes.append(_REDO)
+            last = self._reference()
+            if self._is_drift(first, last):
                 continue
-            before += [first, self._base] if first not in before else [self._base]
+            before += [first, last] if first not in before else [last]
             after.append(run)
             verdict = judge_runs(before, after)
             if verdict.word != "unclear":
@@ -191,6 +208,13 @@ class Search:
             self._reject(one, f"{_REDO}: no two runs of it could be compared")
             return None, []
         return verdict, after
+
+    def _is_drift(self, before: ArmRun, after: ArmRun) -> bool:
+        """Tell whether the machine changed between two runs of one arm, and note it."""
+        found = drifted(before, after)
+        if found and _REDO not in self.notes:
+            self.notes.append(_REDO)
+        return found
 
     def _reference(self) -> ArmRun:
         """Return the latest run of what is kept: just before the knob's, as one follows another."""
@@ -225,12 +249,14 @@ class Search:
             environment = self.means.environment(tried.knob, tried.value)
             arm = self.arm.without(tried.knob, environment)
             run = self.means.runs.run(arm, f"without {tried.knob}")
-            again = self.means.runs.run(self.arm, "with all, for comparison")
-            if self.means.runs.is_interrupted or run.failed or again.failed:
+            if self.means.runs.is_interrupted or run.failed:
                 return
-            verdict = judge_runs([self._base, again], [run])
-            self._base = again
-            if verdict.word == "gain":
+            again = self.means.runs.run(self.arm, "with all, for comparison")
+            if self.means.runs.is_interrupted or again.failed:
+                return
+            before, self._base = self._base, again
+            verdict = judge_runs([before, again], [run])
+            if verdict.word == "gain" and not self._is_drift(before, again):
                 self.arm, self._base = arm, run
                 self.kept.remove(tried)
                 at = self.tried.index(tried)
@@ -265,23 +291,18 @@ class Search:
             if not self._has_time((one.knob,)):
                 return
             environment = self.means.environment(one.knob, one.value)
-            run = self.means.runs.run(
-                self.arm.with_knob(one.knob, one.value, environment), f"{one.knob} = {one.value}"
-            )
+            arm = self.arm.with_knob(one.knob, one.value, environment)
+            verdict, runs = self._measure(one, arm) if self._has_base(one) else (None, [])
             if self.means.runs.is_interrupted:
                 return
-            if self._base is None:
-                self._base = self.means.runs.run(self.arm, "as it stands")
-            if why := _no_use(run, one.knob):
-                self._reject(one, why)
+            if verdict is None:
                 continue
-            verdict = judge_runs([self._base], [run])
             if verdict.word != "gain":
                 self._reject(one, _no_gain(verdict), verdict)
                 continue
             because = f"{verdict.says}, but it is of the class {one.offer.numerics!r}"
             found = self._tried(one, "offered", because, verdict)
-            self.tried.append(replace(found, proof=run.proof(one.knob)))
+            self.tried.append(replace(found, proof=runs[-1].proof(one.knob)))
 
 
 def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> int | None:
@@ -312,18 +333,13 @@ def _no_use(run: ArmRun, knob: str) -> str | None:
 def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
     """Tell whether one run is enough: it is slower than any noise could explain."""
     found = compare_runs([base], [run])
-    return found is not None and found.high < 0.8
+    return found is not None and found.high < _HOPELESS
 
 
 def _no_gain(verdict: Verdict) -> str:
     if verdict.interval is not None and verdict.interval.high < 1.0:
         return f"it is slower: {verdict.says}"
     return f"no gain that counts: {verdict.says}"
-
-
-def _weaker(one: Sameness, other: Sameness) -> Sameness:
-    """Return the weaker of two proofs: ``identical`` holds only where both say so."""
-    return other if one.word == "identical" else one
 
 
 def _mid(tried: Tried) -> float:
