@@ -41,6 +41,8 @@ def confirm(runs: Runs, base: Arm, tuned: Arm, has_time: Callable[[], bool]) -> 
     sides: dict[str, list[ArmRun]] = {"A": [], "B": []}
     done: list[ArmRun] = []
     for at, side in enumerate(ORDER):
+        if runs.is_interrupted:
+            break
         if at >= _ALWAYS and (is_clear(_gain(sides, runs.runs)) or not has_time()):
             break
         arm, says = (base, "as it stands") if side == "A" else (tuned, "under the plan")

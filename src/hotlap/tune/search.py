@@ -22,6 +22,8 @@ from hotlap.values.tuning import Sameness, Tried
 _MOST_ROUNDS: Final = 3
 """Runs of one knob until it is settled: what is unclear by then is no gain."""
 _CONFIRM_RUNS: Final = 6
+_HOPELESS: Final = 0.6
+"""So slow (time before over time after) that no machine which slows down meanwhile explains it."""
 _REDO: Final = "the machine changed its speed meanwhile"
 
 
@@ -80,10 +82,16 @@ class Search:
     arm: Arm = field(default_factory=Arm)
     not_tried: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    sameness: Sameness = field(default_factory=lambda: Sameness("identical"))
+    _proven: dict[str, Sameness] = field(default_factory=dict)
     _settled: set[tuple[str, str]] = field(default_factory=set)
     _base: ArmRun | None = None
     """The latest run of what is kept so far."""
+
+    @property
+    def sameness(self) -> Sameness:
+        """Return what is proven of all that is kept: ``identical`` only where each is."""
+        proofs = [self._proven[one.knob] for one in self.kept if one.knob in self._proven]
+        return next((one for one in proofs if one.word != "identical"), Sameness("identical"))
 
     def run(self) -> None:
         """Try until nothing is left, the budget is spent, or Ctrl-C."""
@@ -112,7 +120,7 @@ class Search:
                 break
             if found is not None and best is not None:
                 slower, best = sorted((best, found), key=lambda each: _mid(each[0]))
-                because = f"{best[0].value} is faster still{_with(best[0])}"
+                because = f"{best[0].knob} = {best[0].value}{_with(best[0])} is faster still"
                 self.tried.append(replace(slower[0], word="rejected", because=because))
             best = best or found
         if best is None:
@@ -126,7 +134,7 @@ class Search:
         reserve = (_CONFIRM_RUNS if self.kept else 4) + 2
         if self.means.now_s() + reserve * self.means.runs.about_s <= self.until_s:
             return True
-        self.not_tried = left
+        self.not_tried = tuple(dict.fromkeys((*self.not_tried, *left)))
         return False
 
     # -- one knob --------------------------------------------------------------------------------
@@ -135,11 +143,8 @@ class Search:
         """Run a knob against what is kept; return it if it helps and trains the same."""
         self._settled.add(_key(one))
         arm = self._under(one)
-        if self._base is None:
-            self._base = self.means.runs.run(self.arm, "as it stands")
-            if self._base.failed is not None:
-                self._reject(one, f"the command as it stands could not be run: {self._base.failed}")
-                return None
+        if not self._has_base(one):
+            return None
         verdict, runs = self._measure(one, arm)
         if verdict is None:
             return None
@@ -155,10 +160,24 @@ class Search:
             because = f"it is faster ({verdict.says}), but the training {proven.word}"
             self._reject(one, because, verdict)
             return None
-        self.sameness = _weaker(self.sameness, proven)
+        self._proven[one.knob] = proven
         tried = self._tried(one, "kept", f"{verdict.says}; the training is {proven.word}", verdict)
         proof = runs[-1].proof(one.knob)
         return replace(tried, proof=proof, extra_start_s=extra), runs[-1]
+
+    def _has_base(self, one: Candidate) -> bool:
+        """Run what is kept so far, where that was not done; tell whether it could be run."""
+        if self._base is None:
+            return self._fresh_base(one, "as it stands")
+        return True
+
+    def _fresh_base(self, one: Candidate, says: str) -> bool:
+        """Run what is kept so far once more; where it fails, no knob can be compared with it."""
+        run = self.means.runs.run(self.arm, says)
+        self._base = run if run.failed is None else None
+        if run.failed is not None and not self.means.runs.is_interrupted:
+            self._reject(one, f"what it is compared with could not be run: {run.failed}")
+        return run.failed is None and not self.means.runs.is_interrupted
 
     def _measure(self, one: Candidate, arm: Arm) -> tuple[Verdict | None, list[ArmRun]]:
         """Run a knob, and what it is compared with before and after it, until that is settled."""
@@ -174,14 +193,12 @@ class Search:
                 return None, []
             if _is_hopeless(first, run):
                 return judge_runs([first], [run]), [run]
-            self._base = self.means.runs.run(self.arm, "as before, for comparison")
-            if self.means.runs.is_interrupted or self._base.failed is not None:
+            if not self._fresh_base(one, "as before, for comparison"):
                 return None, []
-            if drifted(first, self._base):
-                if _REDO not in self.notes:
-                    self.notes.append(_REDO)
+            last = self._reference()
+            if self._is_drift(first, last):
                 continue
-            before += [first, self._base] if first not in before else [self._base]
+            before += [first, last] if first not in before else [last]
             after.append(run)
             verdict = judge_runs(before, after)
             if verdict.word != "unclear":
@@ -190,6 +207,13 @@ class Search:
             self._reject(one, f"{_REDO}: no two runs of it could be compared")
             return None, []
         return verdict, after
+
+    def _is_drift(self, before: ArmRun, after: ArmRun) -> bool:
+        """Tell whether the machine changed between two runs of one arm, and note it."""
+        found = drifted(before, after)
+        if found and _REDO not in self.notes:
+            self.notes.append(_REDO)
+        return found
 
     def _reference(self) -> ArmRun:
         """Return the latest run of what is kept: just before the knob's, as one follows another."""
@@ -234,12 +258,14 @@ class Search:
             environment = self.means.environment(tried.knob, tried.value)
             arm = self.arm.without(tried.knob, environment)
             run = self.means.runs.run(arm, f"without {tried.knob}")
-            again = self.means.runs.run(self.arm, "with all, for comparison")
-            if self.means.runs.is_interrupted or run.failed or again.failed:
+            if self.means.runs.is_interrupted or run.failed:
                 return
-            verdict = judge_runs([self._base, again], [run])
-            self._base = again
-            if verdict.word == "gain":
+            again = self.means.runs.run(self.arm, "with all, for comparison")
+            if self.means.runs.is_interrupted or again.failed:
+                return
+            before, self._base = self._base, again
+            verdict = judge_runs([before, again], [run])
+            if verdict.word == "gain" and not self._is_drift(before, again):
                 self.arm, self._base = arm, run
                 self.kept.remove(tried)
                 at = self.tried.index(tried)
@@ -281,21 +307,18 @@ class Search:
         for one in stronger(self.case, self.most):
             if not self._has_time((one.knob,)):
                 return
-            run = self.means.runs.run(self._under(one), one.says)
+            arm = self._under(one)
+            verdict, runs = self._measure(one, arm) if self._has_base(one) else (None, [])
             if self.means.runs.is_interrupted:
                 return
-            if self._base is None:
-                self._base = self.means.runs.run(self.arm, "as it stands")
-            if why := _no_use(run, one.settings):
-                self._reject(one, why)
+            if verdict is None:
                 continue
-            verdict = judge_runs([self._base], [run])
             if verdict.word != "gain":
                 self._reject(one, _no_gain(verdict), verdict)
                 continue
             because = f"{verdict.says}, but it is of the class {one.offer.numerics!r}"
             found = self._tried(one, "offered", because, verdict)
-            self.tried.append(replace(found, proof=run.proof(one.knob)))
+            self.tried.append(replace(found, proof=runs[-1].proof(one.knob)))
 
 
 def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> int | None:
@@ -330,18 +353,13 @@ def _with(tried: Tried) -> str:
 def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
     """Tell whether one run is enough: it is slower than any noise could explain."""
     found = compare_runs([base], [run])
-    return found is not None and found.high < 0.8
+    return found is not None and found.high < _HOPELESS
 
 
 def _no_gain(verdict: Verdict) -> str:
     if verdict.interval is not None and verdict.interval.high < 1.0:
         return f"it is slower: {verdict.says}"
     return f"no gain that counts: {verdict.says}"
-
-
-def _weaker(one: Sameness, other: Sameness) -> Sameness:
-    """Return the weaker of two proofs: ``identical`` holds only where both say so."""
-    return other if one.word == "identical" else one
 
 
 def _mid(tried: Tried) -> float:
