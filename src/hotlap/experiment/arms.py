@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -219,8 +220,12 @@ def _accounts(accounts: Iterable[int]) -> dict[str, int]:
 
 
 def _store(path: Path, run: ArmRun) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(stored.packed(run), separators=(",", ":")) + "\n")
+    line = json.dumps(stored.packed(run), separators=(",", ":"))
+    with path.open("a+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1))
+        torn = file.read(1) not in (b"", b"\n")
+        file.write(("\n" * torn + line + "\n").encode())
 
 
 def _stored(path: Path) -> Iterable[ArmRun]:

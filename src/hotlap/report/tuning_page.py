@@ -167,7 +167,8 @@ def _next(page: Page, tuning: Tuning, file: str | None, command: str | None) -> 
         page.words("", f"The longer start is earned after {tuning.pays_back_steps:,} steps.")
     left = _left_to_mend(tuning)
     if left:
-        page.words("" if ceiling else "Next", f"Only you can mend: {left[0].say}", most=4)
+        whose = "What remains" if left[0].remedy.kind == "knob" else "Only you can mend"
+        page.words("" if ceiling else "Next", f"{whose}: {left[0].say}", most=4)
     if tuning.plan is not None and file is not None and command is not None:
         page.words("Use it", f"hotlap run --plan {file} {command}")
 

@@ -23,6 +23,7 @@ STRETCHES = 24
 ABOUT_S = 10.0
 
 Speed = Callable[[Mapping[str, Any]], float]
+Answer = Offer | No | Callable[[Case], Offer | No]
 
 
 def arm_run(arm: Arm, nth: int = 0, factor: float = 1.0, **fields: Any) -> ArmRun:
@@ -118,7 +119,7 @@ class Stage:
         self,
         patch: pytest.MonkeyPatch,
         machine: Machine,
-        offers: Mapping[str, Offer | No | Callable[[Case], Offer | No]],
+        offers: Mapping[str, Answer],
         *,
         most: str = "resampled",
         budget_s: float = 10_000.0,
@@ -180,7 +181,5 @@ def case(applied: Mapping[str, Any] | None = None) -> Case:
     return Case(facts(run(HEALTHY_STEP), *HEALTHY), (), {}, applied or {})
 
 
-def _answer(
-    one: Offer | No | Callable[[Case], Offer | No],
-) -> Callable[[Case], Offer | No]:
+def _answer(one: Answer) -> Callable[[Case], Offer | No]:
     return one if callable(one) else lambda _: one

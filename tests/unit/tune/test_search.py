@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hotlap.values.knob import Case, No, Offer
-from unit.tune.stage import ABOUT_S, Machine, Stage, offer, product
+from unit.tune.stage import ABOUT_S, Answer, Machine, Stage, offer, product
 
 Patch = pytest.MonkeyPatch
 
@@ -230,7 +230,8 @@ def test_two_causes_are_mended_one_after_the_other(monkeypatch: Patch) -> None:
         return offer() if "first" in case.applied else No("hidden behind the first")
 
     machine = Machine(product(first=0.5, second=0.7))
-    stage = Stage(monkeypatch, machine, {"first": offer(), "second": second})
+    offers: dict[str, Answer] = {"first": offer(), "second": second}
+    stage = Stage(monkeypatch, machine, offers)
     stage.play()
     assert stage.kept == {"first": True, "second": True}
     assert stage.diagnosed == [{"first": True}, {"first": True, "second": True}]
@@ -337,7 +338,7 @@ def test_nothing_is_offered_for_a_machine_that_got_faster(
 
 
 def test_what_the_user_asks_for_comes_first_and_against_advice(monkeypatch: Patch) -> None:
-    offers = {"good": offer(hope=9.0), "wish": No("it is thought to lose")}
+    offers: dict[str, Answer] = {"good": offer(hope=9.0), "wish": No("it is thought to lose")}
     stage = Stage(monkeypatch, Machine(product(wish={7: 0.8})), offers, insisted={"wish": 7})
     stage.play()
     assert stage.machine.arms()[1] == {"wish": 7}
