@@ -38,6 +38,7 @@ from hotlap.values.record import (
     Touch,
     Window,
 )
+from hotlap.values.trace import TrainingTrace
 from hotlap.values.trial import OperatorEntry
 
 _LAUNCHERS: Final = ("torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate")
@@ -139,6 +140,8 @@ class _Draft:
         self.settings: dict[str, Any] = {}
         self.tables = Tables()
         self.operators: tuple[OperatorEntry, ...] = ()
+        self.trace: TrainingTrace | None = None
+        self.draws: dict[str, set[str]] = {}
 
     def take(self, frame: frames.Frame) -> None:
         """Take in one frame; an unknown tag is skipped."""
@@ -179,6 +182,11 @@ class _Draft:
                 self.operators = operators_of(value)
             case "winr":
                 self.results.append(measured_of(value))
+            case "trac":
+                self.trace = TrainingTrace.from_dict(need(value, dict[str, Any], "trac"))
+            case "draw":
+                for dataset, names in need(value, dict[str, list[str]], "draw").items():
+                    self.draws.setdefault(dataset, set()).update(map(str, names))
             case "sett":
                 _take_proofs(self.settings, need(value, dict[str, dict[str, Any]], "sett"))
             case "falt":
@@ -211,6 +219,8 @@ _KNOWN: Final = frozenset(
         "oper",
         "winr",
         "sett",
+        "trac",
+        "draw",
     )
 )
 
@@ -261,7 +271,7 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         touches=tuple(draft.touches),
         device_phases=tuple(draft.device),
         faults=tuple(draft.faults),
-        facts={**facts, **draft.counts},
+        facts={**facts, **draft.counts, **_switches(draft)},
         windows_measured=with_splits(draft.results, draft.fetches),
         settings_proof=draft.settings,
         profile=draft.tables.profile(first.get("at_ns"), bye.get("end_ns")),
@@ -269,7 +279,18 @@ def _assembled(draft: _Draft, hello: dict[str, Any]) -> Process:
         profile_facts=draft.tables.profile_facts(),
         collector=draft.tables.collector(),
         sample_clock=draft.tables.sample_clock(),
+        trace=draft.trace,
     )
+
+
+def _switches(draft: _Draft) -> dict[str, Any]:
+    """Return the facts with what the training's data sets draw from generators, where seen."""
+    trains = {one.dataset for one in draft.loaders.values() if one.role == "training"}
+    seen = trains & draft.draws.keys()
+    if not seen:
+        return {}
+    drawn = sorted(set().union(*(draft.draws[dataset] for dataset in seen)))
+    return {"switches": {**table(draft.facts, "switches"), "dataset_draws": drawn}}
 
 
 def _role(draft: _Draft, hello: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Backward passes: ``torch.autograd.backward`` and ``torch.autograd.grad``.
 
 ``Tensor.backward``, GradScaler, Lightning and HF Trainer all end in the first.
-Channel ``backward``: subject = None.
+Channel ``backward``: subject = what is differentiated, a tensor or several; None where it was given
+by name.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from hotlap.sites.around import around, nothing
+from hotlap.sites.around import around, first
 from hotlap.sites.hub import Hub
 from hotlap.sites.patches import Patches
 
@@ -24,7 +25,7 @@ def install(hub: Hub, patches: Patches) -> None:
     channel = hub.channel("backward")
     for name in ("backward", "grad"):
         original = getattr(torch.autograd, name)
-        wrapper = around(original, channel, nothing)
+        wrapper = around(original, channel, first)
         hook = channel.hook("backward", original, wrapper)
         patches.set("backward", torch.autograd, name, hook)
         _tell_torchscript(patches, original, (wrapper, hook))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hotlap.values.trace import TrainingTrace
     from hotlap.values.trial import OperatorEntry, ProfileEntry, WindowResult
 
 
@@ -211,6 +212,8 @@ class Process:
     """ns, collections, longest_ns, by_generation, by_phase; the same of workers in ``workers``."""
     sample_clock: dict[str, Any] = field(default_factory=dict)
     """count, total_ns, slowest_ns, together, histogram (``stats.histogram``) of single samples."""
+    trace: TrainingTrace | None = None
+    """What the training did in its first steps, in trials that record it."""
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,8 @@ class TrialPlan:
     sample_switch_s: how long the profiler waits for the interpreter while no third thread runs
     Python code; None for as long as any thread does (5 ms): Python code that runs for less is then
     seen at the next call that gives the interpreter away.
+    trace: so many steps are recorded as a ``TrainingTrace``, then the clean stop; None for off.
+    trace_s: it ends this long after the first step at the latest.
     """
 
     windows: tuple[WindowPlan, ...] = ()
@@ -70,6 +72,8 @@ class TrialPlan:
     clock_samples: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     sample_switch_s: float | None = None
+    trace: int | None = None
+    trace_s: float = 600.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -85,6 +89,8 @@ class TrialPlan:
             clock_samples=bool(raw.get("clock_samples", False)),
             settings=dict(raw.get("settings", {})),
             sample_switch_s=raw.get("sample_switch_s"),
+            trace=raw.get("trace"),
+            trace_s=float(raw.get("trace_s", 600.0)),
         )
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from time import monotonic_ns, perf_counter_ns
 from typing import Any, Final
 
 from hotlap.inject.conditions import windows
-from hotlap.inject.conditions.caches import function_caches
 from hotlap.inject.conditions.deliveries import LOADER, Deliveries, Feeding, known_of
+from hotlap.inject.conditions.draws import Draws
 from hotlap.inject.conditions.epoch_end import Cut
 from hotlap.inject.conditions.gradients import Gradients
 from hotlap.inject.conditions.measure import Measure
@@ -24,15 +23,15 @@ from hotlap.inject.conditions.replay import Replay
 from hotlap.inject.conditions.settings import Settings
 from hotlap.inject.conditions.stop import Stop
 from hotlap.inject.conditions.switches import Switches
+from hotlap.inject.conditions.trace import Trace
+from hotlap.inject.conditions.written import facts_frame, result_frame
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.journal import Raw
 from hotlap.probe.timeline import BY_BACKWARD, BY_OPTIMIZER
-from hotlap.runs import frames
 from hotlap.sites.steering import Own, steer_loaders
 from hotlap.values.trial import TrialPlan, WindowPlan, WindowResult
 
 _NS: Final = 1_000_000_000
-_MOST_SEGMENTS: Final = 500
 _FETCHES_NS: Final = 20_000_000
 """In a trial the loaders' sums are written this often: what belongs to a window is told by time."""
 _KNOWN_STEPS: Final = 3
@@ -54,6 +53,7 @@ class Conditions:
         recorder = session.recorder
         self._gradients = Gradients(recorder.places, recorder.ledger.mine, self._roots)
         self._settings = Settings(session.recorder, session.patches, plan.settings)
+        self.trace = Trace(recorder, plan, self._roots)
         self._start_over()
 
     def _start_over(self) -> None:
@@ -61,6 +61,7 @@ class Conditions:
         self.deliveries = Deliveries()
         self.cut = Cut()
         self.stop = Stop(self._leave)
+        self.trace.start_over()
         self._cycle = Cycle()
         self._ranks: Ranks | None = None
         self._index = -1
@@ -109,6 +110,8 @@ class Conditions:
         self._set_stage(self._own)
         self._switches.attach(self._session.hub)
         self._gradients.attach(self._session.hub)
+        self.trace.attach(self._session.hub)
+        Draws(self._recorder).attach(self._session.hub)
         self._session.hub.subscribe("exhausted", self._exhausted)
         if self.plan.settings:
             # A worker's proof goes into its file, which it has from its second batch on.
@@ -147,6 +150,7 @@ class Conditions:
         try:
             stretch = self._recorder.timeline.stretch
             if stretch is None or not stretch.explicit:
+                self.trace.delivered(iterator, batch)
                 self.deliveries.delivered(iterator, batch, self._steps > 0)
         except Exception as error:
             self._fault(error)
@@ -221,8 +225,10 @@ class Conditions:
             self._next(raw)
         elif self._window is not None:
             self._in_window(raw, self._window)
-        if not self.plan.windows and self.plan.stop_after_s is None:
-            return
+        if self.plan.trace is not None and self._ended("trace", self.trace.stepped()):
+            self.trace.finish("seconds")
+        if self.trace.is_over:
+            self.stop.wanted = True
         if self.plan.stop_after_s is not None:
             age = monotonic_ns() - self._recorder.hello["start_ns"]
             over = age >= self.plan.stop_after_s * _NS
@@ -349,27 +355,18 @@ class Conditions:
         """Write a result at once. segments: where in it was measured, if not all the time."""
         self._write_facts()
         recording = self._recorder.recording
-        known = [source.known for source in self.feeding.used]
-        written = {
-            **asdict(result),
-            "segments": list(segments)[:_MOST_SEGMENTS],
-            "loaders": [one.ordinal for one in known],
-            "datasets": sorted({one.facts["dataset"] for one in known}),
-        }
-        recording.add(frames.encode_json("winr", written))
+        recording.add(result_frame(result, segments, self.feeding.used))
         recording.flush()
 
     def _write_facts(self) -> None:
         self._settings.write()
         if self._steps:
-            places = self._recorder.places
             found = {
                 **self._switches.facts(self._roots()),
                 **self._gradients.facts(),
                 **self.deliveries.facts(),
-                **function_caches(places.is_users, places.shown),
             }
-            self._recorder.recording.add(frames.encode_json("fact", {"switches": found}))
+            self._recorder.recording.add(facts_frame(found, self._recorder.places))
 
     def _roots(self) -> list[Any]:
         """Return the modules that are trained, as far as they are known."""
@@ -391,6 +388,7 @@ class Conditions:
         """The process ends: write the window that is open. May be called twice."""
         if self._pid == windows.pid() and not self._failed:
             self._end_window("run ended")
+            self.trace.finish("run ended")
             self._write_facts()
         self._gradients.finish()
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from hotlap.inject.conditions.reseeding import perturb, seed
 from hotlap.knobs import catalogue
 from hotlap.knobs.target import Target
 from hotlap.probe.recorder import Recorder
@@ -95,7 +96,9 @@ def default_dtype(target: Target) -> None:
 
 CONDITIONS: Final[dict[str, Callable[[Target], None]]] = {
     "default_dtype": default_dtype,
+    "perturb": perturb,
     "saves": saves,
+    "seed": seed,
     "stdout": stdout,
 }
 """What a trial may change beside knobs, by the name in ``TrialPlan.settings``."""
