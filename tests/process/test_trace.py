@@ -137,6 +137,13 @@ def test_another_seed_shuffles_otherwise_unless_the_script_seeds_itself() -> Non
     assert traced("--seed", "3", seed=1).batches == traced("--seed", "3").batches
 
 
+def test_a_loader_that_is_made_anew_for_each_epoch_loses_no_batch() -> None:
+    found = traced("--anew", trace=20)
+    assert len(found.batches) == 20
+    assert [one.first for one in found.epochs] == [0, 8, 16]
+    assert found.batches == traced(trace=20).batches
+
+
 def test_a_gan_without_a_loader() -> None:
     first, second = traced("--style", "gan"), traced("--style", "gan")
     assert {one.optimizer for one in first.steps} == {0, 1}
