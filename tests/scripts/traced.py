@@ -52,6 +52,8 @@ def plain(options: argparse.Namespace) -> None:
     )
     steps = 0
     for _ in range(options.epochs):
+        if options.anew:
+            loader = DataLoader(samples, 8, shuffle=True)
         for x, y in loader:
             if BUG != "no_zero":
                 optimizer.zero_grad()
@@ -106,6 +108,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--draws", default="")
     parser.add_argument("--norm", action="store_true")
+    parser.add_argument("--anew", action="store_true")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     torch.set_num_threads(1)

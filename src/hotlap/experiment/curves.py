@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from hotlap.experiment.structure import Found
+from hotlap.experiment.structure import Found, same
 from hotlap.values.trace import GradientTrace, TrainingTrace
 
 _TIMES: Final = 3.0
@@ -55,15 +56,20 @@ class Curves:
 
     def resampled(self) -> list[Found]:
         """Compare where other random numbers are drawn."""
-        own, found = _mean(self._base[0].losses), _mean(self._common())
+        name, other = "the mean loss", self._common()
+        own, found = _mean(self._base[0].losses[: len(other)]), _mean(other)
         if own is None or found is None:
-            return [("the mean loss", None, "no backward pass was seen")]
-        own = _mean(self._base[0].losses[: len(self._common())]) or own
-        means = [_mean(one.losses[: len(self._common())]) for one in self._seeds]
-        spread = max((abs(one - own) for one in means if one is not None), default=0.0)
+            return [(name, None, "no backward pass was seen")]
+        means = [_mean(one.losses[: len(other)]) for one in self._seeds]
+        apart = [abs(one - own) for one in means if one is not None]
+        spread = max((one for one in apart if math.isfinite(one)), default=0.0)
         allowed = max(_TIMES * spread, _SPREAD * abs(own))
+        if not spread:
+            # The script seeds itself: what is left as a yardstick is how single losses part.
+            allowed = max(allowed, _TIMES * _standard_error(self._base[0].losses, other))
         said = f"{own:.4g} became {found:.4g}, where {allowed:.2g} is within what seeds make"
-        return [("the mean loss", not abs(found - own) > allowed, f"the mean loss {said}")]
+        passed = same(own, found) or abs(found - own) <= allowed
+        return [(name, passed, f"the mean loss {said}")]
 
     def _common(self) -> tuple[float, ...]:
         return self._other.losses[: len(self._base[0].losses)]
@@ -210,6 +216,14 @@ def _relative(before: float, after: float, floor: float) -> float:
         return 0.0
     off = abs(before - after) / max(abs(before), floor, 1e-30)
     return off if math.isfinite(off) else math.inf
+
+
+def _standard_error(own: Sequence[float], other: Sequence[float]) -> float:
+    """Return the standard error of the mean difference of two series, pair by pair."""
+    apart = [after - before for before, after in zip(own, other, strict=False)]
+    if len(apart) < 2 or not all(map(math.isfinite, apart)):
+        return 0.0
+    return statistics.stdev(apart) / math.sqrt(len(apart))
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -30,7 +30,7 @@ _TOLERANT: Final = (
     "epochs",
 )
 """Checks that hold for all classes but one: causes come before what follows from them."""
-_IDENTICAL: Final = (*_TOLERANT, "gradients", "losses", "values", "buffers", "generators")
+_IDENTICAL: Final = (*_TOLERANT, "losses", "gradients", "values", "buffers", "generators")
 _RESAMPLED: Final = tuple(name for name in _TOLERANT if name != "batches")
 _TITLES: Final = {
     "batches": "the batches",

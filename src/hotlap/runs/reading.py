@@ -185,8 +185,9 @@ class _Draft:
             case "trac":
                 self.trace = TrainingTrace.from_dict(need(value, dict[str, Any], "trac"))
             case "draw":
-                for dataset, names in need(value, dict[str, list[str]], "draw").items():
-                    self.draws.setdefault(dataset, set()).update(map(str, names))
+                for dataset, names in need(value, dict[str, Any], "draw").items():
+                    drawn = self.draws.setdefault(dataset, set())
+                    drawn.update(map(str, need(names, list, "draw")))
             case "sett":
                 _take_proofs(self.settings, need(value, dict[str, dict[str, Any]], "sett"))
             case "falt":

@@ -35,10 +35,14 @@ _EPSILONS: Final = {"rounding": 1e-6, "reduced": 4e-3}
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A trial that was to record the training. because: why there is no trace, in words."""
+    """A trial that was to record the training. because: why there is no trace, in words.
+
+    is_ours: the failure was hotlap's, and says nothing of the arm.
+    """
 
     trace: TrainingTrace | None
     because: str = ""
+    is_ours: bool = False
 
 
 class Prover:
@@ -70,6 +74,8 @@ class Prover:
         found = self._recorded(tuned, {}, f"records the training under {tuned.says}")
         if self._bench.lab.is_interrupted:
             return self._unknown()
+        if found.trace is None and found.is_ours:
+            return Sameness(f"unknown, because {found.because}")
         if found.trace is None:
             return Sameness(f"differs: it failed: {found.because}")
         pair = [one for name in ("base", "again") if (one := self._trace(name)) is not None]
@@ -122,7 +128,7 @@ class Prover:
                 about_s = self._bench.start_s + self._seconds / _SLOWER
                 trial = lab.run("trace", plan, limit_s, says=says, about_s=about_s)
         except OSError as error:
-            return _Recorded(None, f"it could not be recorded: {error}")
+            return _Recorded(None, f"it could not be recorded: {error}", is_ours=True)
         lab.is_interrupted = lab.is_interrupted or trial.ended.by == "interrupt"
         return _of(trial)
 
@@ -152,5 +158,6 @@ def _of(trial: Trial) -> _Recorded:
         return _Recorded(None, "nobody trained in that trial")
     if process.trace is None:
         faults = [one.error for one in process.faults if one.site == "trace"]
-        return _Recorded(None, f"hotlap itself failed: {faults[0]}" if faults else "nothing came")
+        because = f"hotlap itself failed: {faults[0]}" if faults else "no trace was recorded"
+        return _Recorded(None, because, is_ours=True)
     return _Recorded(process.trace)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import random
 import sys
 from typing import Any
@@ -17,8 +16,9 @@ def seed(target: Target) -> None:
     sys.modules["torch"].manual_seed(value)
     random.seed(value)
     seeded = ["torch", "random"]
-    if "numpy" in sys.modules:  # torch itself imports it where it is there
-        importlib.import_module("numpy.random").seed(value)
+    numpy = sys.modules.get("numpy")  # torch itself imports it where it is there
+    if numpy is not None:
+        numpy.random.seed(value)
         seeded.append("numpy")
     target.acted(f"{', '.join(seeded)} were seeded with {value}")
 

@@ -184,7 +184,8 @@ class Trace:
     def finish(self, ended: str) -> None:
         """Write what was recorded; once. ended: see ``TrainingTrace``."""
         if self._is_on:
-            self._safely(lambda: self._write(ended))
+            if self._ended or self._backwards:  # else it trains nothing: a launcher of ranks
+                self._safely(lambda: self._write(ended))
             self._is_on = False
             self._optimizers.clear()
             self._held = ()

@@ -11,6 +11,8 @@ from hotlap.values.trace import EpochTrace
 
 _MOST: Final = 1 << 14
 """Batches that are looked at."""
+_UNKNOWN: Final = 64
+"""Batches of an epoch that are looked at while its loader is not known to train."""
 
 
 @dataclass
@@ -39,12 +41,16 @@ class Delivered:
             epoch.complete = True
 
     def delivered(self, known: Any, batch: Any, stepped: bool) -> None:
-        """Take in a batch. stepped: a step has ended, so that it is known which loaders train."""
-        if (stepped and not known.trains) or len(self._order) >= _MOST:
-            return
+        """Take in a batch. stepped: a step has ended, so that most loaders that train are known.
+
+        A loader that is made anew for each epoch is known to train only after its first batches.
+        """
         epoch = self._open.get(known.ordinal)
         if epoch is None:
             epoch = self._open[known.ordinal] = _Epoch(known)
+        is_another = stepped and not known.trains and len(epoch.batches) >= _UNKNOWN
+        if is_another or len(self._order) >= _MOST:
+            return
         found = digest.batch_hash(batch)
         epoch.batches.append(found)
         epoch.rows += digest.row_hashes(batch)
