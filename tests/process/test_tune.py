@@ -27,7 +27,7 @@ HOTLAP = (sys.executable, "-m", "hotlap")
 PLAN = "hotlap.plan.toml"
 PATIENCE_S = 300
 # Eight samples of 4 ms in a step: two workers halve it, whatever else the machine does.
-TUNE = ("tune", "--budget", "80", "--steps", "40", "--json", "tuning.json")
+TUNE = ("tune", "--budget", "110", "--steps", "40", "--json", "tuning.json")
 BLOCKED = ("train.py", "--item-ms", "4", "--rows", "400", "--epochs", "3")
 SHORT = ("train.py", "--anomaly", "--rows", "400", "--epochs", "1", "--exit-code", "3")
 THREADS = Choice(
