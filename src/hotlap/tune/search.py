@@ -197,6 +197,8 @@ class Search:
                 return None, []
             last = self._reference()
             if self._is_drift(first, last):
+                if certain := _whatever_drift(first, run, last):
+                    return certain, [run]
                 continue
             before += [first, last] if first not in before else [last]
             after.append(run)
@@ -354,6 +356,19 @@ def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
     """Tell whether one run is enough: it is slower than any noise could explain."""
     found = compare_runs([base], [run])
     return found is not None and found.high < _HOPELESS
+
+
+def _whatever_drift(before: ArmRun, run: ArmRun, after: ArmRun) -> Verdict | None:
+    """Return what both runs beside a knob's say of it, though they differ; None where they do not.
+
+    Of two gains the smaller one is taken, of two losses too: the rest is the machine's.
+    """
+    both = [judge_runs([one], [run]) for one in (before, after)]
+    words = {one.word for one in both if one.interval is not None}
+    if words not in ({"gain"}, {"none"}):
+        return None
+    nearest = min if words == {"gain"} else max
+    return nearest(both, key=lambda one: one.interval.mid if one.interval is not None else 1.0)
 
 
 def _no_gain(verdict: Verdict) -> str:

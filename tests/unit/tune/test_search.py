@@ -163,6 +163,21 @@ def test_a_machine_that_gets_faster_takes_no_knob_off(monkeypatch: Patch, slower
     assert stage.kept == {"a": True, "b": True}
 
 
+def test_a_large_gain_is_seen_on_a_machine_that_never_keeps_its_speed(monkeypatch: Patch) -> None:
+    machine = Machine(product(good=0.3, bad=1.5))
+    stage = Stage(monkeypatch, machine, {"bad": offer(hope=3.0), "good": offer()})
+    run = machine.run
+
+    def unsteady(arm: object, says: str = "") -> object:
+        machine.slower_from, machine.slower = 0, (1.0, 1.15, 0.9)[len(machine.runs) % 3]
+        return run(arm, says)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(machine, "run", unsteady)
+    stage.play()
+    assert stage.kept == {"good": True}
+    assert "slower" in stage.one("bad").because
+
+
 def test_a_change_of_the_machine_s_speed_is_noted_once(monkeypatch: Patch) -> None:
     stage = Stage(monkeypatch, Machine(slower_from=2), {"a": offer()})
     stage.play()
