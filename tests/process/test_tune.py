@@ -27,7 +27,7 @@ HOTLAP = (sys.executable, "-m", "hotlap")
 PLAN = "hotlap.plan.toml"
 PATIENCE_S = 300
 # Eight samples of 4 ms in a step: two workers halve it, whatever else the machine does.
-TUNE = ("tune", "--budget", "110", "--steps", "40", "--json", "tuning.json")
+TUNE = ("tune", "--budget", "150", "--steps", "40", "--json", "tuning.json")
 BLOCKED = ("train.py", "--item-ms", "4", "--rows", "400", "--epochs", "3")
 SHORT = ("train.py", "--anomaly", "--rows", "400", "--epochs", "1", "--exit-code", "3")
 THREADS = Choice(
@@ -142,7 +142,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuned:
         ours.kill()
     (kept,) = folder.glob(".hotlap/runs/*/arms.jsonl")
     left, running, runs = left_in(folder), processes_in(folder), kept.read_text()
-    resumed = hotlap(folder, *TUNE, "--resume", "--budget", "60", *BLOCKED)
+    resumed = hotlap(folder, *TUNE, "--resume", *BLOCKED)
     return Tuned(folder, ours.returncode, left, running, runs, resumed)
 
 

@@ -31,7 +31,7 @@ SETTINGS: Final = {"ignore_unknown_options": True, "allow_interspersed_args": Fa
 KIND: Final = "tuning"
 TUNING_FILE: Final = "tuning.json"
 DEFAULT_PLAN: Final = "hotlap.plan.toml"
-_LEAST_S: Final = 60.0
+_LEAST_S: Final = 120.0
 
 
 @click.command(

@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,20 +134,24 @@ class Bench:
         A run that an earlier, interrupted experiment in the same folder made is taken from there.
         Raises HotlapError where no trial can be recorded any more.
         """
-        found = self._take(arm)
+        says = says or arm.says
+        found = self._take(arm, says)
         if found is None:
-            found = self._measured(arm, says or arm.says)
+            found = self._measured(arm, says)
             if _is_disturbed(found) and not self.is_interrupted:
-                again = self._measured(arm, f"{says or arm.says}, once more: others were busy")
+                again = self._measured(arm, f"{says}, once more: others were busy")
                 found = min(found, again, key=lambda one: (one.failed is not None, _others(one)))
             if not self.is_interrupted:
+                found = replace(found, says=says, asked_steps=self.span.steps)
                 _store(self.lab.folder / ARMS_FILE, found)
         self.runs.append(found)
         return found
 
-    def _take(self, arm: Arm) -> ArmRun | None:
+    def _take(self, arm: Arm, says: str) -> ArmRun | None:
+        """Return a run that was made earlier for the same purpose, and measured the same steps."""
+        wanted = arm, says, self.span.steps
         for one in self._known:
-            if one.arm == arm:
+            if (one.arm, one.says, one.asked_steps) == wanted:
                 self._known.remove(one)
                 return one
         return None

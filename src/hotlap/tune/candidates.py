@@ -65,7 +65,12 @@ def candidates(
             continue
         answer = catalogue.load(name).applies(case)
         if name in insisted:
-            found.append(Candidate(name, insisted[name], _insisted(answer)))
+            offer = _insisted(name, answer)
+            if within(offer.numerics, most):
+                found.append(Candidate(name, insisted[name], offer))
+            else:
+                beyond = f"asked for, but its class needs --numerics {offer.numerics}"
+                refused.append(_rejected(name, offer, beyond))
         elif isinstance(answer, No):
             refused.append(Tried(name, None, "identical", "rejected", answer.because))
         elif why := _too_small(answer):
@@ -106,10 +111,12 @@ def _rejected(name: str, offer: Offer, why: str) -> Tried:
     return Tried(name, value, offer.numerics, "rejected", why, offer.predicted)
 
 
-def _insisted(answer: Offer | No) -> Offer:
+def _insisted(name: str, answer: Offer | No) -> Offer:
+    """Return the offer of a knob that the user insists on: of its strongest class, if in doubt."""
     if isinstance(answer, Offer):
         return answer
-    return Offer((), "identical", f"asked for, though: {answer.because}", Bounds(None, None))
+    strongest = max(catalogue.load(name).NUMERICS, key=NUMERICS.index)
+    return Offer((), strongest, f"asked for, though: {answer.because}", Bounds(None, None))
 
 
 def names_of(found: Iterable[Candidate]) -> tuple[str, ...]:

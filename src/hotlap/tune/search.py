@@ -16,7 +16,7 @@ from hotlap.knobs import catalogue
 from hotlap.tune.candidates import Candidate, candidates, names_of, stronger
 from hotlap.tune.verdict import Verdict, compare_runs, drifted, judge_runs
 from hotlap.values.arm import Arm, ArmRun
-from hotlap.values.knob import Case
+from hotlap.values.knob import NUMERICS, Case
 from hotlap.values.tuning import Sameness, Tried
 
 _MOST_ROUNDS: Final = 3
@@ -24,6 +24,8 @@ _MOST_ROUNDS: Final = 3
 _CONFIRM_RUNS: Final = 6
 _HOPELESS: Final = 0.6
 """So slow (time before over time after) that no machine which slows down meanwhile explains it."""
+_START_NOISE: Final = 0.25
+"""Two start-ups of one command may differ by so much (0-1): less is no longer start."""
 _REDO: Final = "the machine changed its speed meanwhile"
 
 
@@ -89,9 +91,11 @@ class Search:
 
     @property
     def sameness(self) -> Sameness:
-        """Return what is proven of all that is kept: ``identical`` only where each is."""
-        proofs = [self._proven[one.knob] for one in self.kept if one.knob in self._proven]
-        return next((one for one in proofs if one.word != "identical"), Sameness("identical"))
+        """Return what is proven of all that is kept together, against the unchanged command."""
+        if not self.kept:
+            return Sameness("identical")
+        unknown = Sameness("unknown, because these knobs were not compared together")
+        return self._proven.get(self.arm.says, unknown)
 
     def run(self) -> None:
         """Try until nothing is left, the budget is spent, or Ctrl-C."""
@@ -160,7 +164,7 @@ class Search:
             because = f"it is faster ({verdict.says}), but the training {proven.word}"
             self._reject(one, because, verdict)
             return None
-        self._proven[one.knob] = proven
+        self._proven[arm.says] = proven
         tried = self._tried(one, "kept", f"{verdict.says}; the training is {proven.word}", verdict)
         proof = runs[-1].proof(one.knob)
         return replace(tried, proof=proof, extra_start_s=extra), runs[-1]
@@ -268,11 +272,20 @@ class Search:
             before, self._base = self._base, again
             verdict = judge_runs([before, again], [run])
             if verdict.word == "gain" and not self._is_drift(before, again):
+                proven = self.means.prove(Arm(), arm, self._strongest(tried))
+                if self.means.runs.is_interrupted or proven.word.startswith("differs"):
+                    return
+                self._proven[arm.says] = proven
                 self.arm, self._base = arm, run
                 self.kept.remove(tried)
                 at = self.tried.index(tried)
                 because = f"it helped alone; beside the others, without it is {verdict.says}"
                 self.tried[at] = replace(tried, word="rejected", because=because)
+
+    def _strongest(self, but: Tried) -> str:
+        """Return the strongest class of what is kept beside one knob."""
+        classes = [one.numerics for one in self.kept if one is not but]
+        return max(classes, key=NUMERICS.index, default="identical")
 
     def _reject(self, one: Candidate, because: str, verdict: Verdict | None = None) -> None:
         self.tried.append(self._tried(one, "rejected", because, verdict))
@@ -336,7 +349,8 @@ def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> i
 def _extra_start(base: ArmRun | None, run: ArmRun) -> float | None:
     if base is None or base.start_s is None or run.start_s is None:
         return None
-    return run.start_s - base.start_s
+    extra = run.start_s - base.start_s
+    return extra if extra > _START_NOISE * base.start_s else 0.0
 
 
 def _no_use(run: ArmRun, knobs: Iterable[str]) -> str | None:

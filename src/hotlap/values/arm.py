@@ -40,7 +40,8 @@ class ArmRun:
     of one experiment hold the same work. steps: in all stretches together. start_s: from the start
     of the command to the end of the first step. proofs: by knob, ``{"acted", "proof"}``.
     failed: why there are no spans, in words; None where there are. others_share: of the cores, what
-    other programs used meanwhile (0-1); None where that is not known.
+    other programs used meanwhile (0-1); None where that is not known. says, asked_steps: what it
+    was made for, and how many steps it was to measure.
     """
 
     arm: Arm
@@ -51,6 +52,8 @@ class ArmRun:
     proofs: Mapping[str, Any]
     failed: str | None = None
     others_share: float | None = None
+    says: str = ""
+    asked_steps: int = 0
     accounts: Mapping[str, int] = field(default_factory=dict)
     """Nanoseconds of the whole window by step phase and run phase."""
 

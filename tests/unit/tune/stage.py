@@ -131,7 +131,10 @@ class Stage:
         self.diagnosed: list[dict[str, Any]] = []
         self.proven: list[tuple[dict[str, Any], str]] = []
         self._proofs = proofs or {}
-        known = {name: SimpleNamespace(applies=_answer(one)) for name, one in offers.items()}
+        known = {
+            name: SimpleNamespace(applies=_answer(one), NUMERICS=("identical",))
+            for name, one in offers.items()
+        }
         patch.setattr(
             candidates,
             "catalogue",

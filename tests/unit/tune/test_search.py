@@ -287,10 +287,10 @@ def test_what_was_proven_of_another_value_says_nothing_of_the_plan(monkeypatch: 
     assert stage.search.sameness.word == "identical"
 
 
-def test_the_weakest_proof_of_what_is_kept_counts(monkeypatch: Patch) -> None:
+def test_the_proof_of_all_that_is_kept_together_counts(monkeypatch: Patch) -> None:
     machine = Machine(product(a=0.8, b=0.8, c=0.8))
     offers = {"a": offer(hope=4.0), "b": offer(hope=3.0), "c": offer()}
-    stage = Stage(monkeypatch, machine, offers, proofs={"b": "equal within rounding"})
+    stage = Stage(monkeypatch, machine, offers, proofs={"c": "equal within rounding"})
     stage.play()
     assert stage.search.sameness.word == "equal within rounding"
 
