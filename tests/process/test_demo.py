@@ -13,7 +13,9 @@ import pytest
 from PIL import Image, ImageChops, ImageStat
 
 from hotlap.cli import demo
+from hotlap.cli.tune import Files
 from hotlap.errors import NotMeasurable, WrongUse
+from hotlap.tune.session import Order
 
 TRAIN, VAL, CLASSES = 64, 12, 10
 
@@ -159,3 +161,18 @@ def test_the_training_runs_in_the_folder_and_its_end_is_told(
     assert demo.measure(tmp_path, sys.executable) == ours
     assert seen == [([sys.executable, "train.py"], None, False, start, tmp_path)]
     assert Path.cwd() == start
+
+
+def test_the_training_is_tuned_in_its_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[object] = []
+
+    def tuned(words: tuple[str, ...], order: Order, files: Files) -> int:
+        seen.append((words, order.budget_s < 480, files.plan.name, Path.cwd()))
+        return 0
+
+    monkeypatch.setattr("hotlap.cli.tune.tune_command", tuned)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert demo.improve(tmp_path, sys.executable) == 0
+    assert seen == [((sys.executable, "train.py"), True, "hotlap.plan.toml", tmp_path)]

@@ -191,7 +191,7 @@ def test_the_demo_runs_from_the_wheel_without_a_network(with_torch: Path, tmp_pa
     ours, theirs = check(with_torch / "bin" / "python", "-c", where, env=environ).split()
     assert ours.startswith(str(with_torch))
     assert not theirs.startswith((str(with_torch), sysconfig.get_path("purelib")))
-    said = check(*alone, with_torch / "bin" / "hotlap", "demo", cwd=start, env=environ)
+    said = check(*alone, with_torch / "bin" / "hotlap", "demo", "--quick", cwd=start, env=environ)
     training, report = said.split("epoch 3: accuracy")
     assert "640 photographs, 10 classes" in training
     for phase in ("waiting for data", "forward", "backward", "optimizer"):

@@ -1,7 +1,8 @@
 """``hotlap demo``: the main job on real photographs, from a folder that anyone can look into.
 
 The folder gets an ordinary training script and a few hundred JPEGs, cut from the photographs
-that come with hotlap; then the script is run exactly as ``hotlap run train.py`` runs it.
+that come with hotlap; then the script is run exactly as ``hotlap run train.py`` runs it, and
+tuned as ``hotlap tune train.py`` tunes it.
 """
 
 from __future__ import annotations
@@ -24,35 +25,45 @@ from hotlap.errors import DONE, INTERRUPTED, NotMeasurable, OurFault, WrongUse
 FOLDER: Final = Path("hotlap-demo")
 SCRIPT: Final = "train.py"
 PHOTOS: Final = "photos"
+TUNING_S: Final = 360.0
+"""Wall time of the tuning, so that the whole demo takes less than eight minutes."""
 CUT: Final = "Cut by hotlap demo from the photographs listed in its LICENSE.md.\n"
 NEEDED: Final = {"torch": "torch", "numpy": "numpy", "PIL": "pillow"}
 """Module that the training imports: the package that brings it."""
 
 
-@click.command(name="demo", help="Measure a training on real photographs that hotlap brings.")
+@click.command(
+    name="demo",
+    help="Measure a training on real photographs that hotlap brings, find out why it is slow, and "
+    "tune it: about six minutes.",
+)
+@click.option("--quick", is_flag=True, help="Measure it only: a quarter of a minute.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=FOLDER)
-def command(folder: Path) -> int:
-    """Fill FOLDER (default ``hotlap-demo``), train there under ``hotlap run``, print the report."""
+def command(quick: bool, folder: Path) -> int:
+    """Fill FOLDER (default ``hotlap-demo``), train there under ``hotlap run``, and tune it."""
     python = training_python()
     prepare(folder, python)
-    return measure(folder, python)
+    code = measure(folder, python)
+    if code == DONE and not quick:
+        code = improve(folder, python)
+    if code == DONE:
+        _say_what_next(folder, python)
+    return code
 
 
 def measure(folder: Path, python: str) -> int:
-    """Run the training of a prepared folder, measured, and say what to type next.
+    """Run the training of a prepared folder, measured.
 
     Returns 0, or 130 after Ctrl-C; raises NotMeasurable when the training failed.
     """
     from hotlap.cli.run import train
 
-    words = [SCRIPT] if python == shutil.which("python") else [python, SCRIPT]
-    typed = f"cd {folder} && hotlap run {' '.join(words)}"
-    click.echo(f"\n$ {typed}\n")
+    click.echo(f"\n$ {_typed(folder, 'run', python)}\n")
     sys.stdout.flush()
     start = Path.cwd()
     os.chdir(folder)
     try:
-        code = train(words, output=None, quiet=False, show_from=start)
+        code = train(_words(python), output=None, quiet=False, show_from=start)
     finally:
         os.chdir(start)
     if code in (INTERRUPTED, -2):
@@ -62,14 +73,46 @@ def measure(folder: Path, python: str) -> int:
             f"the demo's training ended with exit code {code}; its own output is above, "
             f"and it can be run alone: cd {folder} && {' '.join([python, SCRIPT])}"
         )
-    click.echo(
-        f"\nThe demo's script, photographs and record are in {folder}, and nowhere else. Try:\n"
-        f"  {typed} --workers 2\n"
-        "      the same training with two loader workers\n"
-        "  hotlap run YOUR_SCRIPT.py\n"
-        "      your own training, unchanged"
-    )
     return DONE
+
+
+def improve(folder: Path, python: str) -> int:
+    """Diagnose and tune the training of a prepared folder, and print before and after.
+
+    Returns what ``hotlap tune`` returns.
+    """
+    from hotlap.cli.tune import DEFAULT_PLAN, Files, tune_command
+    from hotlap.tune.session import Order
+
+    click.echo(f"\n$ {_typed(folder, 'tune', python)}\n")
+    sys.stdout.flush()
+    start = Path.cwd()
+    os.chdir(folder)
+    try:
+        order = Order(budget_s=TUNING_S)
+        return tune_command(tuple(_words(python)), order, Files(Path(DEFAULT_PLAN)))
+    finally:
+        os.chdir(start)
+
+
+def _say_what_next(folder: Path, python: str) -> None:
+    click.echo(
+        f"\nThe demo's script, photographs and records are in {folder}, and nowhere else. Try:\n"
+        f"  {_typed(folder, 'run --plan hotlap.plan.toml', python)}\n"
+        "      the same training under the plan that was found, if one was\n"
+        "  hotlap run YOUR_SCRIPT.py\n"
+        "      your own training, unchanged\n"
+        "  hotlap tune YOUR_SCRIPT.py\n"
+        "      what would make it faster, tried and proven"
+    )
+
+
+def _words(python: str) -> list[str]:
+    return [SCRIPT] if python == shutil.which("python") else [python, SCRIPT]
+
+
+def _typed(folder: Path, verb: str, python: str) -> str:
+    return f"cd {folder} && hotlap {verb} {' '.join(_words(python))}"
 
 
 def training_python() -> str:

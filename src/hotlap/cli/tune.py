@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shlex
 import shutil
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ from hotlap.runs.store import Store, open_store, write_manifest
 from hotlap.values.knob import NUMERICS
 
 if TYPE_CHECKING:
+    from hotlap.values.facts import Facts
     from hotlap.values.tuning import Tuning
 
 SETTINGS: Final = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -71,6 +73,12 @@ _LEAST_S: Final = 120.0
     metavar="PLAN",
     help="File for the plan.",
 )
+@click.option(
+    "--patch",
+    "patch_file",
+    metavar="FILE",
+    help="Also write the plan as a change of the script: a unified diff, as far as one can be.",
+)
 @click.option("--resume", is_flag=True, help="Go on with an earlier tuning of the same command.")
 @click.option(
     "--try",
@@ -104,21 +112,28 @@ def command(
         raise WrongUse(
             f"{words[0]!r} is no option of hotlap tune; options of the command go after its name"
         )
-    for file in (rest["json_file"], plan_file):
+    for file in (rest["json_file"], rest["patch_file"], plan_file):
         refuse_missing_folder(file)
     order = Order(budget or DEFAULT_BUDGET_S, numerics, horizon, steps, _insisted(insisted))
-    return tune_command(
-        words, order, Path(plan_file), rest["json_file"], rest["allow_writes"], resume
-    )
+    files = Files(Path(plan_file), rest["json_file"], rest["patch_file"])
+    return tune_command(words, order, files, rest["allow_writes"], resume)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where results are written: the plan, and JSON and a diff if they were asked for."""
+
+    plan: Path
+    json: str | None = None
+    patch: str | None = None
 
 
 def tune_command(
     words: tuple[str, ...],
     order: Any,
-    plan_file: Path,
-    json_file: str | None,
-    allow_writes: bool,
-    resume: bool,
+    files: Files,
+    allow_writes: bool = False,
+    resume: bool = False,
 ) -> int:
     """Tune a command, write its plan and print what was found.
 
@@ -127,6 +142,7 @@ def tune_command(
     from hotlap.experiment.trials import Lab
     from hotlap.launch.trial import way_here
     from hotlap.tune import plan_file as plans
+    from hotlap.tune.patch import patch
     from hotlap.tune.session import tune
 
     environ = read_given_environ()
@@ -138,8 +154,8 @@ def tune_command(
     argv = complete(words, environ, "tune")
     resolve(argv, environ)
     refuse_missing_script(argv)
-    if plan_file.exists():
-        plans.read(plan_file)  # what is no plan of ours is not written over
+    if files.plan.exists():
+        plans.read(files.plan)  # what is no plan of ours is not written over
     most_s = job_s(environ, time.time())
     if most_s is not None:
         order = replace(order, budget_s=min(order.budget_s, most_s))
@@ -157,11 +173,13 @@ def tune_command(
     written = None
     if tuning.plan is not None and not lab.is_interrupted:
         try:
-            plans.write(plan_file, tuning.plan)
+            plans.write(files.plan, tuning.plan)
         except OSError as error:
-            raise WrongUse(f"-o {plan_file}: cannot be written ({error.strerror})") from error
-        written = str(plan_file)
-    _show(tuning, run, json_file, written, shlex.join(words))
+            raise WrongUse(f"-o {files.plan}: cannot be written ({error.strerror})") from error
+        written = str(files.plan)
+    if files.patch is not None and tuning.plan is not None:
+        write(patch(tuning.plan, _sources(argv, tuning.baseline[0])), files.patch, "--patch")
+    _show(tuning, run, files.json, written, shlex.join(words))
     manifest["steps"] = tuning.baseline[0].run.trainers[0].step.steps
     with contextlib.suppress(OSError):
         write_manifest(run, manifest)
@@ -223,6 +241,21 @@ def _seen(argv: list[str]) -> str | None:
     with contextlib.suppress(OSError):
         return hashlib.sha256(Path(script).read_bytes()).hexdigest()
     return None
+
+
+def _sources(argv: list[str], facts: Facts) -> dict[str, str]:
+    """Return the text of the user's files by path below the start directory, the script first."""
+    from hotlap.launch.command import script_of
+
+    script = script_of(argv)
+    names = [] if script is None else [os.path.relpath(script)]
+    names += [one.place.file for one in facts.settings]
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        if not os.path.isabs(name) and not name.startswith(".."):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                found[name] = Path(name).read_text(encoding="utf-8")
+    return found
 
 
 def _insisted(words: tuple[str, ...]) -> dict[str, Any]:
