@@ -56,12 +56,14 @@ class Ask:
     budget_s: wall time of the whole diagnosis; None for three start-ups and a minute.
     steps: measured steps per window; None for as many as fit. horizon: steps of a whole run.
     most_s: wall time that the machine is ours at most (a batch system's limit); None for ever.
+    native: look for functions of C below the lines, where that is possible.
     """
 
     budget_s: float | None = None
     steps: int | None = None
     horizon: int | None = None
     most_s: float | None = None
+    native: bool = True
 
     @property
     def windows_s(self) -> float:
@@ -252,7 +254,7 @@ class _Schedule:
     def _native_stacks(self) -> None:
         """See which native functions run below the user's lines."""
         facts = self._known()
-        if not plans.wants_native(facts):
+        if not self.ask.native or not plans.wants_native(facts):
             return
         sampling = NativeStacks(self.lab.folder)
         trial: Trial | str = sampling.why_not() or ""

@@ -8,24 +8,31 @@ same before it is kept; then the training is diagnosed anew, since the bottlenec
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from hotlap.knobs import catalogue
 from hotlap.tune.candidates import Candidate, candidates, names_of, stronger
-from hotlap.tune.verdict import Verdict, compare_runs, drifted, judge_runs
+from hotlap.tune.verdict import (
+    Verdict,
+    drifted,
+    extra_start,
+    is_hopeless,
+    judge_runs,
+    no_gain,
+    no_use,
+    pays_back,
+    whatever_drift,
+)
 from hotlap.values.arm import Arm, ArmRun
+from hotlap.values.comparison import MINIMUM_EFFECT
 from hotlap.values.knob import NUMERICS, Case
 from hotlap.values.tuning import Sameness, Tried
 
 _MOST_ROUNDS: Final = 3
 """Runs of one knob until it is settled: what is unclear by then is no gain."""
 _CONFIRM_RUNS: Final = 6
-_HOPELESS: Final = 0.6
-"""So slow (time before over time after) that no machine which slows down meanwhile explains it."""
-_START_NOISE: Final = 0.25
-"""Two start-ups of one command may differ by so much (0-1): less is no longer start."""
 _REDO: Final = "the machine changed its speed meanwhile"
 
 
@@ -153,9 +160,9 @@ class Search:
         if verdict is None:
             return None
         if verdict.word != "gain":
-            self._reject(one, _no_gain(verdict), verdict)
+            self._reject(one, no_gain(verdict), verdict)
             return None
-        extra = _extra_start(self._base, runs[-1])
+        extra = extra_start(self._base, runs[-1])
         if why := self._too_late(extra, verdict):
             self._reject(one, why, verdict)
             return None
@@ -191,23 +198,23 @@ class Search:
         for _ in range(_MOST_ROUNDS):
             first = self._reference()
             run = self.means.runs.run(arm, one.says)
-            if why := _no_use(run, one.settings):
+            if why := no_use(run, one.settings):
                 if not self.means.runs.is_interrupted:
                     self._reject(one, why)
                 return None, []
-            if _is_hopeless(first, run):
+            if is_hopeless(first, run):
                 return judge_runs([first], [run]), [run]
             if not self._fresh_base(one, "as before, for comparison"):
                 return None, []
             last = self._reference()
             if self._is_drift(first, last):
-                if certain := _whatever_drift(first, run, last):
+                if certain := whatever_drift(first, run, last):
                     return certain, [run]
                 continue
             before += [first, last] if first not in before else [last]
             after.append(run)
             verdict = judge_runs(before, after)
-            if verdict.word != "unclear":
+            if verdict.word != "unclear" or not _is_hopeful(one, verdict):
                 break
         if not after:
             self._reject(one, f"{_REDO}: no two runs of it could be compared")
@@ -329,36 +336,11 @@ class Search:
             if verdict is None:
                 continue
             if verdict.word != "gain":
-                self._reject(one, _no_gain(verdict), verdict)
+                self._reject(one, no_gain(verdict), verdict)
                 continue
             because = f"{verdict.says}, but it is of the class {one.offer.numerics!r}"
             found = self._tried(one, "offered", because, verdict)
             self.tried.append(replace(found, proof=runs[-1].proof(one.knob)))
-
-
-def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> int | None:
-    """Return after how many steps a longer start-up is earned; 0 if it is no longer."""
-    if extra_s is None or base is None or base.step_ns is None or verdict.interval is None:
-        return None
-    saved_s = base.step_ns / 1e9 * (1 - 1 / verdict.interval.mid)
-    if extra_s <= 0 or saved_s <= 0:
-        return 0
-    return round(extra_s / saved_s)
-
-
-def _extra_start(base: ArmRun | None, run: ArmRun) -> float | None:
-    if base is None or base.start_s is None or run.start_s is None:
-        return None
-    extra = run.start_s - base.start_s
-    return extra if extra > _START_NOISE * base.start_s else 0.0
-
-
-def _no_use(run: ArmRun, knobs: Iterable[str]) -> str | None:
-    """Say why a run of some knobs proves nothing: it failed, or one of them did nothing."""
-    if run.failed is not None:
-        return f"it does not work here: {run.failed}"
-    idle = next((knob for knob in knobs if not run.acted(knob)), None)
-    return None if idle is None else f"it did nothing: {run.proof(idle)}"
 
 
 def _with(tried: Tried) -> str:
@@ -366,29 +348,11 @@ def _with(tried: Tried) -> str:
     return "".join(f", with {knob} = {value}" for knob, value in tried.beside.items())
 
 
-def _is_hopeless(base: ArmRun, run: ArmRun) -> bool:
-    """Tell whether one run is enough: it is slower than any noise could explain."""
-    found = compare_runs([base], [run])
-    return found is not None and found.high < _HOPELESS
-
-
-def _whatever_drift(before: ArmRun, run: ArmRun, after: ArmRun) -> Verdict | None:
-    """Return what both runs beside a knob's say of it, though they differ; None where they do not.
-
-    Of two gains the smaller one is taken, of two losses too: the rest is the machine's.
-    """
-    both = [judge_runs([one], [run]) for one in (before, after)]
-    words = {one.word for one in both if one.interval is not None}
-    if words not in ({"gain"}, {"none"}):
-        return None
-    nearest = min if words == {"gain"} else max
-    return nearest(both, key=lambda one: one.interval.mid if one.interval is not None else 1.0)
-
-
-def _no_gain(verdict: Verdict) -> str:
-    if verdict.interval is not None and verdict.interval.high < 1.0:
-        return f"it is slower: {verdict.says}"
-    return f"no gain that counts: {verdict.says}"
+def _is_hopeful(one: Candidate, verdict: Verdict) -> bool:
+    """Tell whether another run may show a gain: one was predicted, or the first saw one."""
+    if one.offer.predicted.low is not None:
+        return True
+    return verdict.interval is not None and verdict.interval.mid >= 1.0 + MINIMUM_EFFECT
 
 
 def _mid(tried: Tried) -> float:

@@ -19,8 +19,8 @@ from hotlap.tune.confirm import Confirmed, confirm
 from hotlap.tune.fingerprint import fingerprint
 from hotlap.tune.plans import plan_of
 from hotlap.tune.proof import Prover
-from hotlap.tune.search import Means, Search, pays_back
-from hotlap.tune.verdict import Verdict, noise
+from hotlap.tune.search import Means, Search
+from hotlap.tune.verdict import Verdict, noise, pays_back
 from hotlap.values.arm import Arm
 from hotlap.values.comparison import MINIMUM_EFFECT
 from hotlap.values.facts import Facts
@@ -121,7 +121,7 @@ class _Session:
             own = replace(
                 self.lab, folder=folder, done=[], settings=arm.settings, extra=arm.environment
             )
-            ask = Ask(budget_s, self.order.steps, self.order.horizon)
+            ask = Ask(budget_s, self.order.steps, self.order.horizon, native=not arm.settings)
             try:
                 facts = measure(own, ask, wishes if not arm.settings else lambda _: ())
             except NotMeasurable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
 from hotlap.stats.paired import paired, run_spread
 from hotlap.values.arm import ArmRun
@@ -12,6 +13,11 @@ from hotlap.values.comparison import MINIMUM_EFFECT, Interval
 
 DRIFT = 0.08
 """Two runs of one arm, before and after another, that differ by more (0-1) are no reference."""
+
+_START_NOISE: Final = 0.25
+"""Two start-ups of one command may differ by so much (0-1): less is no longer start."""
+_HOPELESS: Final = 0.6
+"""So slow (time before over time after) that no machine which slows down meanwhile explains it."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +77,55 @@ def drifted(before: ArmRun, after: ArmRun) -> bool:
     """Tell whether two runs of one arm differ so much that the machine must have changed."""
     one, other = float(before.total_ns), float(after.total_ns)
     return min(one, other) <= 0 or max(one, other) / min(one, other) > 1.0 + DRIFT
+
+
+def extra_start(base: ArmRun | None, run: ArmRun) -> float | None:
+    """Return by how many seconds the start grew, 0 within noise; None where it is not known."""
+    if base is None or base.start_s is None or run.start_s is None:
+        return None
+    extra = run.start_s - base.start_s
+    return extra if extra > _START_NOISE * base.start_s else 0.0
+
+
+def no_use(run: ArmRun, knobs: Iterable[str]) -> str | None:
+    """Say why a run of some knobs proves nothing: it failed, or one of them did nothing."""
+    if run.failed is not None:
+        return f"it does not work here: {run.failed}"
+    idle = next((knob for knob in knobs if not run.acted(knob)), None)
+    return None if idle is None else f"it did nothing: {run.proof(idle)}"
+
+
+def is_hopeless(base: ArmRun, run: ArmRun) -> bool:
+    """Tell whether one run is enough: it is slower than any noise could explain."""
+    found = compare_runs([base], [run])
+    return found is not None and found.high < _HOPELESS
+
+
+def whatever_drift(before: ArmRun, run: ArmRun, after: ArmRun) -> Verdict | None:
+    """Return what both runs beside a knob's say of it, though they differ; None where they do not.
+
+    Of two gains the smaller one is taken, of two losses too: the rest is the machine's.
+    """
+    both = [judge_runs([one], [run]) for one in (before, after)]
+    words = {one.word for one in both if one.interval is not None}
+    if words not in ({"gain"}, {"none"}):
+        return None
+    nearest = min if words == {"gain"} else max
+    return nearest(both, key=lambda one: one.interval.mid if one.interval is not None else 1.0)
+
+
+def no_gain(verdict: Verdict) -> str:
+    """Say in words that a knob brought nothing, or less."""
+    if verdict.interval is not None and verdict.interval.high < 1.0:
+        return f"it is slower: {verdict.says}"
+    return f"no gain that counts: {verdict.says}"
+
+
+def pays_back(extra_s: float | None, base: ArmRun | None, verdict: Verdict) -> int | None:
+    """Return after how many steps a longer start-up is earned; 0 if it is no longer."""
+    if extra_s is None or base is None or base.step_ns is None or verdict.interval is None:
+        return None
+    saved_s = base.step_ns / 1e9 * (1 - 1 / verdict.interval.mid)
+    if extra_s <= 0 or saved_s <= 0:
+        return 0
+    return round(extra_s / saved_s)
