@@ -35,6 +35,7 @@ def tuning_json(tuning: Tuning) -> dict[str, Any]:
         "comparison": {
             "word": tuning.word,
             "ratio": None if tuning.gain is None else asdict(tuning.gain),
+            "whole_run": None if tuning.run_gain is None else asdict(tuning.run_gain),
             "minimum_effect": tuning.minimum_effect,
             "steps": tuning.span.get("steps"),
             "warm_up": tuning.span.get("warm_up"),

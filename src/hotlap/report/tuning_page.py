@@ -59,6 +59,9 @@ def _verdict(page: Page, tuning: Tuning) -> None:
         gain = tuning.plan.gain
         figure = ratio(gain) if gain is not None else UNKNOWN
         page.words("Result", f"{figure} times as fast, the same {steps} in turn.", "bold green")
+        if tuning.run_gain is not None:
+            said = f"With its start and its end, the whole run: {ratio(tuning.run_gain)} times."
+            page.words("", said)
     counted = sum(1 for one in tuning.runs if one.failed is None)
     noise = (
         "" if tuning.noise is None else f"; two runs of one kind differ by {share(tuning.noise)}"
@@ -154,8 +157,9 @@ def _sameness(page: Page, tuning: Tuning) -> None:
     if tuning.plan is None:
         return
     page.words("Same?", f"The training under the plan is {tuning.sameness.word}.")
+    unsure = tuning.sameness.word.startswith("unknown")
     for check in tuning.sameness.checks:
-        if check.passed is not True:
+        if check.passed is False or (unsure and check.passed is None):
             page.words("", f"{check.name}: {check.says}", "dim", "- ")
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from hotlap.knobs import catalogue
 from hotlap.tune.candidates import Candidate, candidates, names_of, stronger
+from hotlap.tune.predicted import of_steps
 from hotlap.tune.verdict import (
     Verdict,
     drifted,
@@ -311,7 +312,7 @@ class Search:
             one.offer.numerics,
             word,
             because,
-            one.offer.predicted,
+            of_steps(one.offer.predicted, self.case.facts),
             verdict.interval if verdict is not None else None,
             snippet=self.means.snippet(one.knob, one.value),
             beside=dict(one.beside),

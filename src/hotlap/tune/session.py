@@ -18,6 +18,7 @@ from hotlap.knobs import catalogue
 from hotlap.tune.confirm import Confirmed, confirm
 from hotlap.tune.fingerprint import fingerprint
 from hotlap.tune.plans import plan_of
+from hotlap.tune.predicted import of_run
 from hotlap.tune.proof import Prover
 from hotlap.tune.search import Means, Search
 from hotlap.tune.verdict import Verdict, noise, pays_back
@@ -141,6 +142,7 @@ class _Session:
 
     def _result(self, search: Search, bench: Bench, span: Span) -> Tuning:
         confirmed = self._confirmed(search, bench)
+        gain = confirmed.gain if confirmed is not None else None
         plan = self._plan(search, confirmed)
         tried = tuple(search.tried)
         if plan is None:
@@ -156,7 +158,8 @@ class _Session:
             tuned=last,
             tried=tried,
             plan=plan,
-            gain=confirmed.gain if confirmed is not None else None,
+            gain=gain,
+            run_gain=None if gain is None else of_run(gain, self.diagnoses[0][0]),
             word=confirmed.word if confirmed is not None else "no difference",
             runs=tuple(bench.runs),
             noise=noise(bench.runs),

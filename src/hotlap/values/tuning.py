@@ -61,8 +61,9 @@ class Tuning:
 
     baseline, tuned: the diagnosis of the command as it stands, and the last one under the plan;
     None where there was none. tried: in order. gain: of all kept knobs together, from runs in a
-    fixed order. runs: all runs of all arms. noise: relative difference (0-1) that two runs of one
-    arm may have, 95 %. pays_back_steps: steps until a longer start-up is earned; 0 if it is no
+    fixed order; run_gain: what that is of the whole run, with its start and its end, None if its
+    length is unknown. runs: all runs of all arms. noise: relative difference (0-1) that two runs of
+    one arm may have, 95 %. pays_back_steps: steps until a longer start-up is earned; 0 if it is no
     longer. minimum_effect: what a gain must be at least. not_tried: knobs left when the budget was
     spent. notes: about the machine meanwhile, in words.
     """
@@ -81,3 +82,4 @@ class Tuning:
     span: Mapping[str, Any] = field(default_factory=dict)
     not_tried: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    run_gain: Interval | None = None
