@@ -13,7 +13,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from hotlap.report.charts import charts
 from hotlap.report.diagnosis_html import diagnosis_html
+from hotlap.report.tuning_charts import tuning_charts
+from hotlap.report.tuning_html import tuning_html
+from hotlap.values.tuning import Tuning
 from unit.report.diagnosed import CASES
+from unit.report.test_tuning import bare, tuned
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -120,6 +124,28 @@ def test_a_page_opens(browser: Browser, tmp_path: Path, name: str) -> None:
     assert trouble == []
     assert set(requests) == {page.url}
     page.close()
+
+
+@pytest.mark.parametrize(("tuning", "says"), [(tuned(), "1.60 times as fast"), (bare(), "Nothing")])
+def test_a_page_of_a_tuning_opens(
+    browser: Browser, tmp_path: Path, tuning: Tuning, says: str
+) -> None:
+    file = tmp_path / "tuning.html"
+    file.write_text(tuning_html(tuning), encoding="utf-8")
+    trouble: list[str] = []
+    for width in (1280, 400):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.on("console", lambda said: trouble.append(f"{said.type}: {said.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.goto(file.as_uri())
+        count = len(tuning_charts(tuning))
+        page.wait_for_function(f"document.querySelectorAll('.js-plotly-plot').length === {count}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert says in page.locator("h1").inner_text()
+        for chart in page.locator(".chart").all():
+            assert chart.evaluate(LABELS_OUTSIDE) == []
+        page.close()
+    assert trouble == []
 
 
 CONTRASTS = """

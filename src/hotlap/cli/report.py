@@ -31,13 +31,13 @@ def command(run: str | None, json_file: str | None, html_file: str | None) -> No
     """
     from hotlap.cli.diagnose import show, stored_diagnosis
     from hotlap.cli.run import summary_of, suspected
-    from hotlap.cli.tune import TUNING_FILE
+    from hotlap.cli.tune import TUNING_FILE, show_again
     from hotlap.runs.reading import read_run
     from hotlap.runs.store import open_store
 
     path = open_store(Path.cwd()).find(run)
     if (path / TUNING_FILE).is_file():
-        _show_tuning(path, json_file, html_file)
+        show_again(path, json_file, html_file)
         return
     if (diagnosed := stored_diagnosis(path)) is not None:
         show(*diagnosed, path, json_file, html_file, run)
@@ -61,19 +61,6 @@ def command(run: str | None, json_file: str | None, html_file: str | None) -> No
     width = shutil.get_terminal_size((90, 24)).columns
     text = whole(summary, width, in_colour(), in_unicode(), run, suspected(summary))
     click.echo(text, nl=False, color=in_colour())
-
-
-def _show_tuning(path: Path, json_file: str | None, html_file: str | None) -> None:
-    """Show what a tuning printed and wrote when it ended."""
-    from hotlap.cli.tune import TUNING_FILE
-    from hotlap.runs import layout
-
-    if html_file is not None:
-        raise WrongUse("--html: a tuning has no page yet; --json FILE has all that it found")
-    if json_file is not None:
-        write((path / TUNING_FILE).read_text(encoding="utf-8"), json_file)
-    if json_file != "-":
-        click.echo((path / layout.REPORT).read_text(encoding="utf-8"), nl=False)
 
 
 def write(text: str, file: str, option: str = "--json") -> None:

@@ -18,7 +18,7 @@ import click
 from hotlap.cli.diagnose import job_s, refuse_missing_folder, refuse_missing_script
 from hotlap.cli.report import in_colour, in_unicode, write
 from hotlap.cli.trial_progress import progress_on
-from hotlap.errors import DONE, INTERRUPTED, NotMeasurable, WrongUse
+from hotlap.errors import DONE, INTERRUPTED, NotMeasurable, UnreadableRun, WrongUse
 from hotlap.launch.command import complete, resolve
 from hotlap.launch.environ import rank_info, read_given_environ
 from hotlap.runs import layout
@@ -88,6 +88,7 @@ _LEAST_S: Final = 120.0
     help="Try this first, also where it is thought not to help.",
 )
 @click.option("--json", "json_file", metavar="FILE", help="Write JSON to FILE; - for stdout.")
+@click.option("--html", "html_file", metavar="FILE", help="Write one self-contained page to FILE.")
 @click.option(
     "--allow-writes",
     is_flag=True,
@@ -112,20 +113,25 @@ def command(
         raise WrongUse(
             f"{words[0]!r} is no option of hotlap tune; options of the command go after its name"
         )
-    for file in (rest["json_file"], rest["patch_file"], plan_file):
+    for file in (rest["json_file"], rest["patch_file"], rest["html_file"], plan_file):
         refuse_missing_folder(file)
+    if rest["html_file"] is not None:
+        from hotlap.report.html_file import refuse_without_libraries
+
+        refuse_without_libraries()
     order = Order(budget or DEFAULT_BUDGET_S, numerics, horizon, steps, _insisted(insisted))
-    files = Files(Path(plan_file), rest["json_file"], rest["patch_file"])
+    files = Files(Path(plan_file), rest["json_file"], rest["patch_file"], rest["html_file"])
     return tune_command(words, order, files, rest["allow_writes"], resume)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where results are written: the plan, and JSON and a diff if they were asked for."""
+    """Where results are written: the plan, and JSON, a diff and a page if they were asked for."""
 
     plan: Path
     json: str | None = None
     patch: str | None = None
+    html: str | None = None
 
 
 def tune_command(
@@ -179,7 +185,7 @@ def tune_command(
         written = str(files.plan)
     if files.patch is not None and tuning.plan is not None:
         write(patch(tuning.plan, _sources(argv, tuning.baseline[0])), files.patch, "--patch")
-    _show(tuning, run, files.json, written, shlex.join(words))
+    show(tuning, run, files, written, shlex.join(words))
     manifest["steps"] = tuning.baseline[0].run.trainers[0].step.steps
     with contextlib.suppress(OSError):
         write_manifest(run, manifest)
@@ -277,21 +283,42 @@ def _insisted(words: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _show(
-    tuning: Tuning, run: Path, json_file: str | None, plan_file: str | None, command: str
+def show(
+    tuning: Tuning, run: Path, files: Files, written: str | None, command: str | None = None
 ) -> None:
-    """Print a tuning, and keep its text and its JSON in its folder."""
+    """Print a tuning, and write the files that were asked for; its folder keeps it all.
+
+    written: where the plan was written; None where it was not. command: as the user wrote it.
+    """
+    from hotlap.experiment import stored
     from hotlap.report.tuning_json import tuning_json
     from hotlap.report.tuning_page import tuning_page
 
-    whole = json.dumps(tuning_json(tuning), indent=2, allow_nan=False) + "\n"
     with contextlib.suppress(OSError):
-        text = tuning_page(tuning, file=plan_file, command=command)
+        text = tuning_page(tuning, file=written, command=command)
         (run / layout.REPORT).write_bytes(text.encode("utf-8", "backslashreplace"))
-        (run / TUNING_FILE).write_text(whole, encoding="utf-8")
-    if json_file is not None:
-        write(whole, json_file)
-    if json_file != "-":
+        kept = {"file": written, "command": command, "tuning": stored.packed(tuning)}
+        (run / TUNING_FILE).write_text(json.dumps(kept), encoding="utf-8")
+    if files.json is not None:
+        write(json.dumps(tuning_json(tuning), indent=2, allow_nan=False) + "\n", files.json)
+    if files.html is not None:
+        from hotlap.report.tuning_html import tuning_html
+
+        write(tuning_html(tuning), files.html, "--html")
+    if "-" not in (files.json, files.html):
         width = shutil.get_terminal_size((90, 24)).columns
-        page = tuning_page(tuning, width, in_colour(), in_unicode(), plan_file, command)
+        page = tuning_page(tuning, width, in_colour(), in_unicode(), written, command)
         click.echo(page, nl=False, color=in_colour())
+
+
+def show_again(run: Path, json_file: str | None, html_file: str | None) -> None:
+    """Show a tuning that lies in a folder; raises UnreadableRun where it is damaged."""
+    from hotlap.experiment import stored
+
+    try:
+        kept = json.loads((run / TUNING_FILE).read_text(encoding="utf-8"))
+        tuning = stored.unpacked(kept["tuning"])
+        written, words = kept["file"], kept["command"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnreadableRun(f"the tuning in {run} cannot be read: {error}") from error
+    show(tuning, run, Files(Path(), json_file, None, html_file), written, words)

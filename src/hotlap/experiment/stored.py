@@ -19,9 +19,11 @@ from hotlap.values import arm as arm_module
 from hotlap.values import comparison as comparison_module
 from hotlap.values import facts as facts_module
 from hotlap.values import finding as finding_module
+from hotlap.values import plan as plan_module
 from hotlap.values import record as record_module
 from hotlap.values import summary as summary_module
 from hotlap.values import trial as trial_module
+from hotlap.values import tuning as tuning_module
 from hotlap.values.facts import Facts
 
 FORMAT: Final = 1
@@ -51,9 +53,11 @@ _CLASSES: Final[dict[str, type]] = {
         comparison_module,
         facts_module,
         finding_module,
+        plan_module,
         record_module,
         summary_module,
         trial_module,
+        tuning_module,
     )
     for name, value in vars(module).items()
     if isinstance(value, type) and is_dataclass(value)

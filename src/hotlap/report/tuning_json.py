@@ -72,7 +72,7 @@ def _choice(one: Choice) -> dict[str, Any]:
         "numerics": one.numerics,
         "predicted": asdict(one.predicted),
         "measured": None if one.measured is None else asdict(one.measured),
-        "acted": True,
+        "acted": bool(one.proof),
         "proof": one.proof,
         "environment": dict(one.environment),
         "code": one.snippet,

@@ -78,8 +78,8 @@ def _verdict(page: Page, tuning: Tuning) -> None:
 
 def _before_and_after(page: Page, tuning: Tuning) -> None:
     """Draw what the measured steps took before and after, and where."""
-    before = _typical(tuning, bare=True)
-    after = _typical(tuning, bare=False) if tuning.plan is not None else None
+    before = typical(tuning, bare=True)
+    after = typical(tuning, bare=False) if tuning.plan is not None else None
     if before is None or not before.accounts:
         return
     most = max(one.total_ns for one in (before, after) if one is not None) or 1
@@ -99,7 +99,7 @@ def _before_and_after(page: Page, tuning: Tuning) -> None:
     page.table("", table, left=1)
 
 
-def _typical(tuning: Tuning, bare: bool) -> ArmRun | None:
+def typical(tuning: Tuning, bare: bool) -> ArmRun | None:
     """Return the run of the middle among those as it stands, or under the whole plan."""
     plan = tuning.plan.settings if tuning.plan is not None else {}
     sound = [
@@ -114,7 +114,8 @@ def _typical(tuning: Tuning, bare: bool) -> ArmRun | None:
 def _kept(page: Page, tuning: Tuning) -> None:
     kept = [one for one in tuning.tried if one.word == "kept"]
     for at, one in enumerate(kept):
-        said = f"{one.knob} = {one.value}: {_measured(one.measured)}{_predicted(one.predicted)}"
+        figures = f"{measured_words(one.measured)}{predicted_words(one.predicted)}"
+        said = f"{one.knob} = {one.value}: {figures}"
         page.words("" if at else "Plan", said, "bold", "▸ ")
         page.words("", f"{one.numerics}; {one.proof}", "", "  ")
     offered = [one for one in tuning.tried if one.word == "offered"]
@@ -169,7 +170,7 @@ def _next(page: Page, tuning: Tuning, file: str | None, command: str | None) -> 
         page.words("Next", sentence(f"the next ceiling: {ceiling}"))
     if tuning.pays_back_steps:
         page.words("", f"The longer start is earned after {tuning.pays_back_steps:,} steps.")
-    left = _left_to_mend(tuning)
+    left = left_to_mend(tuning)
     if left:
         whose = "What remains" if left[0].remedy.kind == "knob" else "Only you can mend"
         page.words("" if ceiling else "Next", f"{whose}: {left[0].say}", most=4)
@@ -177,7 +178,7 @@ def _next(page: Page, tuning: Tuning, file: str | None, command: str | None) -> 
         page.words("Use it", f"hotlap run --plan {file} {command}")
 
 
-def _left_to_mend(tuning: Tuning) -> list[Finding]:
+def left_to_mend(tuning: Tuning) -> list[Finding]:
     """Return findings that are worth a change of the code; not those whose knobs were in vain."""
     tried = {one.knob for one in tuning.tried if one.measured is not None or one.word == "kept"}
     return [
@@ -192,11 +193,13 @@ def ratio(one: Interval) -> str:
     return f"{one.mid:.2f} ({one.low:.2f} to {one.high:.2f})"
 
 
-def _measured(one: Interval | None) -> str:
+def measured_words(one: Interval | None) -> str:
+    """Return what a knob brought, in words."""
     return "not measured alone" if one is None else f"{ratio(one)} times as fast"
 
 
-def _predicted(one: Bounds) -> str:
+def predicted_words(one: Bounds) -> str:
+    """Return what was predicted, to follow what was measured; empty where nothing was."""
     if one.low is None or one.high is None:
         return ""
     return f", predicted {one.low:.2f} to {one.high:.2f}"

@@ -216,7 +216,7 @@ def test_without_its_libraries_it_says_how_to_install_them(
     def without(name: str) -> ModuleSpec | None:
         return None if name == "plotly" else find_spec(name)
 
-    monkeypatch.setattr("hotlap.report.diagnosis_html.find_spec", without)
+    monkeypatch.setattr("hotlap.report.html_file.find_spec", without)
     case = CASES["healthy"]()
     with pytest.raises(WrongUse, match=r"plotly is not installed; .* -m pip install 'hotlap\["):
         diagnosis_html(case.facts, case.diagnosis)
