@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,19 @@ def test_a_python_that_fails(program: Program, body: str, words: str) -> None:
     assert interpreter.ask_packages(program(body)) == (None, words)
 
 
+def _is_ended(state: Path) -> bool:
+    """Tell whether a process is gone or a zombie: on a full machine a killed one takes a while."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        try:
+            if ") Z " in state.read_text():
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def test_a_python_that_hangs_behind_a_wrapper(program: Program, tmp_path: Path) -> None:
     """The wrapper's child holds the pipes; it is ended too."""
     note = tmp_path / "pid"
@@ -91,8 +105,7 @@ def test_a_python_that_hangs_behind_a_wrapper(program: Program, tmp_path: Path) 
     assert (answer, because) == (None, "it did not answer within 0.5 s")
     if os.path.exists("/proc/self"):
         pid = note.read_text().strip()
-        state = Path(f"/proc/{pid}/stat")
-        assert not state.exists() or ") Z " in state.read_text()
+        assert _is_ended(Path(f"/proc/{pid}/stat"))
 
 
 def test_a_program_that_is_none(tmp_path: Path) -> None:
