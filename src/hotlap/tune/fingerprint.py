@@ -47,8 +47,3 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, s
         for key in (*HARDWARE, *SOFTWARE)
         if key in one and key in other and one[key] != other[key]
     }
-
-
-def holds(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether what was measured under one fingerprint holds under another."""
-    return not differences(one, other)
