@@ -149,7 +149,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuned:
 def test_ctrl_c_leaves_no_process_and_no_plan(tuned: Tuned) -> None:
     assert tuned.code == 130
     assert tuned.running == []
-    assert tuned.left == {".hotlap", "tuning.json"}
+    assert tuned.left <= {".hotlap", "tuning.json"}
 
 
 def test_a_resumed_tuning_goes_on_with_what_was_measured(tuned: Tuned) -> None:

@@ -86,10 +86,13 @@ class _Session:
         search = Search(
             means, case, asked.numerics, self.until_s, facts.run.horizon_steps, asked.insisted
         )
-        if not self.lab.is_interrupted:
-            search.run()
-            search.prune()
-            search.offer()
+        try:
+            if not self.lab.is_interrupted:
+                search.run()
+                search.prune()
+                search.offer()
+        except KeyboardInterrupt:  # between two trials: what is known by then is told
+            self.lab.is_interrupted = True
         return self._result(search, bench, span)
 
     # -- diagnoses -------------------------------------------------------------------------------
