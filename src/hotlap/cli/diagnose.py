@@ -99,15 +99,7 @@ def diagnose(
     from hotlap.experiment.trials import Lab, manifest_of
     from hotlap.launch.trial import way_here
 
-    environ = read_given_environ()
-    if rank_info(environ) is not None:
-        raise WrongUse(
-            "this is one rank of a training that is already under way; diagnose starts the ranks "
-            "itself: `hotlap diagnose torchrun … train.py`"
-        )
-    argv = complete(words, environ, "diagnose")
-    resolve(argv, environ)
-    refuse_missing_script(argv)
+    argv, environ = ready(words, "diagnose")
     ask = replace(ask, most_s=job_s(environ, time.time()))
     way = "open" if allow_writes else way_here(Path.cwd(), environ)
     store = open_store(Path.cwd())
@@ -136,6 +128,24 @@ def diagnose(
     if lab.is_interrupted:
         return INTERRUPTED
     return DONE if any(one.step.steps for one in facts.run.trainers) else NotMeasurable.exit_code
+
+
+def ready(words: Sequence[str], verb: str) -> tuple[list[str], dict[str, str]]:
+    """Return the complete command and the user's environment, for a verb that runs trials.
+
+    words: the command as the user wrote it. Raises WrongUse where there is no such command, or
+    where this is one rank of a training that is under way.
+    """
+    environ = read_given_environ()
+    if rank_info(environ) is not None:
+        raise WrongUse(
+            f"this is one rank of a training that is already under way; {verb} starts the ranks "
+            f"itself: `hotlap {verb} torchrun … train.py`"
+        )
+    argv = complete(words, environ, verb)
+    resolve(argv, environ)
+    _refuse_missing_script(argv)
+    return argv, environ
 
 
 def job_s(environ: Mapping[str, str], now_s: float) -> float | None:
@@ -201,7 +211,7 @@ def stored_diagnosis(run: Path) -> tuple[Facts, Diagnosis] | None:
     return facts, judge(facts)
 
 
-def refuse_missing_script(argv: Sequence[str]) -> None:
+def _refuse_missing_script(argv: Sequence[str]) -> None:
     """Raise WrongUse where every trial would end at its first word, and a page would say so."""
     script = script_of(argv)
     if script is not None and not Path(script).exists():

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hotlap.cli.diagnose import job_s, refuse_missing_folder, refuse_missing_script
+from hotlap.cli.diagnose import job_s, ready, refuse_missing_folder
 from hotlap.cli.report import in_colour, in_unicode, write
 from hotlap.cli.trial_progress import progress_on
 from hotlap.errors import DONE, INTERRUPTED, NotMeasurable, UnreadableRun, WrongUse
-from hotlap.launch.command import complete, resolve
-from hotlap.launch.environ import rank_info, read_given_environ
 from hotlap.runs import layout
 from hotlap.runs.store import Store, open_store, write_manifest
 from hotlap.values.knob import NUMERICS
@@ -151,15 +149,7 @@ def tune_command(
     from hotlap.tune.patch import patch
     from hotlap.tune.session import tune
 
-    environ = read_given_environ()
-    if rank_info(environ) is not None:
-        raise WrongUse(
-            "this is one rank of a training that is already under way; tune starts the ranks "
-            "itself: `hotlap tune torchrun … train.py`"
-        )
-    argv = complete(words, environ, "tune")
-    resolve(argv, environ)
-    refuse_missing_script(argv)
+    argv, environ = ready(words, "tune")
     if files.plan.exists():
         plans.read(files.plan)  # what is no plan of ours is not written over
     most_s = job_s(environ, time.time())

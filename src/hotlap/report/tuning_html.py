@@ -62,7 +62,7 @@ def _doubt(tuning: Tuning) -> str:
     said = f"{many(counted, 'run')} were compared; a gain under {share(tuning.minimum_effect)} "
     said += "does not count."
     if gain is not None:
-        said = f"With 95 % certainty {gain.low:.2f} to {gain.high:.2f}. {said}"
+        said = f"95 % interval: {gain.low:.2f} to {gain.high:.2f}. {said}"
     if tuning.run_gain is not None:
         said += f" The whole run, with its start and its end: {ratio(tuning.run_gain)}."
     return said
