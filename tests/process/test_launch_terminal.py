@@ -28,7 +28,7 @@ def _records_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "records"))
 
 
-PROMPT = r"\r?\n?\$ $"
+PROMPT = r"\$ "
 INTERRUPT, STOP, QUIT = "\x03", "\x1a", "\x1c"
 
 
@@ -37,16 +37,25 @@ def typed(how: tuple[str, ...], *words: str) -> str:
     return shlex.join([*how, *child(*words)])
 
 
+def enter(terminal: Terminal, line: str) -> None:
+    """Type a line at the shell's prompt, once it is there.
+
+    Keys that come while the shell takes the terminal back from a job can get lost.
+    """
+    terminal.expect(PROMPT)
+    terminal.press(line + "\n")
+
+
 def status(terminal: Terminal) -> int:
     """Return `$?`."""
-    terminal.press("echo status=$?\n")
+    enter(terminal, "echo status=$?")
     return int(terminal.expect(r"status=(\d+)")[1])
 
 
 @WAYS
 def test_interrupt_that_kills(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "sleep") + "\n")
+        enter(terminal, typed(how, "sleep"))
         terminal.expect("ready")
         terminal.press(INTERRUPT)
         assert status(terminal) == 130
@@ -55,7 +64,7 @@ def test_interrupt_that_kills(how: tuple[str, ...]) -> None:
 @WAYS
 def test_quit_that_kills(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press("ulimit -c 0; " + typed(how, "sleep") + "\n")
+        enter(terminal, "ulimit -c 0; " + typed(how, "sleep"))
         terminal.expect("ready")
         terminal.press(QUIT)
         terminal.expect("Quit")
@@ -65,7 +74,7 @@ def test_quit_that_kills(how: tuple[str, ...]) -> None:
 @WAYS
 def test_interrupt_that_is_tidied_up_after(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "tidy") + "\n")
+        enter(terminal, typed(how, "tidy"))
         terminal.expect("ready")
         terminal.press(INTERRUPT)
         terminal.expect("tidying")
@@ -76,7 +85,7 @@ def test_interrupt_that_is_tidied_up_after(how: tuple[str, ...]) -> None:
 @WAYS
 def test_interrupt_twice(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "tidy", "slowly") + "\n")
+        enter(terminal, typed(how, "tidy", "slowly"))
         terminal.expect("ready")
         terminal.press(INTERRUPT)
         terminal.expect("tidying")
@@ -103,15 +112,15 @@ def test_script_breaks_off_after_a_death_by_interrupt_only(
 @pytest.mark.parametrize("what", ["ask", "vim"])
 def test_stop_and_foreground(how: tuple[str, ...], what: str) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, what) + "\n")
+        enter(terminal, typed(how, what))
         terminal.expect("ready")
         for _ in range(2):
             terminal.press(STOP)
             terminal.expect("Stopped")
             assert status(terminal) in (146, 147, 148)
-            terminal.press("jobs\n")
+            enter(terminal, "jobs")
             terminal.expect(r"\[1\]\+ +Stopped")
-            terminal.press("fg\n")
+            enter(terminal, "fg")
             terminal.expect("continued")
         terminal.press("hello\n")
         terminal.expect("got hello")
@@ -121,19 +130,19 @@ def test_stop_and_foreground(how: tuple[str, ...], what: str) -> None:
 @WAYS
 def test_status_of_a_stop(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "sleep") + "\n")
+        enter(terminal, typed(how, "sleep"))
         terminal.expect("ready")
         terminal.press(STOP)
         terminal.expect("Stopped")
         assert status(terminal) == 148
-        terminal.press("kill %1; while kill -0 %1 2>/dev/null; do :; done; echo\n")
+        enter(terminal, "kill %1; while kill -0 %1 2>/dev/null; do :; done; echo")
         terminal.expect("Terminated")
 
 
 @WAYS
 def test_stop_that_is_ignored(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press("trap '' TSTP; " + typed(how, "ask") + "\n")
+        enter(terminal, "trap '' TSTP; " + typed(how, "ask"))
         terminal.expect("ready")
         terminal.press(STOP)
         terminal.press("hello\n")
@@ -144,7 +153,7 @@ def test_stop_that_is_ignored(how: tuple[str, ...]) -> None:
 @WAYS
 def test_background_and_signals_by_job_number(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "log") + "\n")
+        enter(terminal, typed(how, "log"))
         terminal.expect("ready")
         terminal.press("\x1a")  # the log takes it as a signal like any other: no stop
         terminal.expect("SIGTSTP")
@@ -153,13 +162,13 @@ def test_background_and_signals_by_job_number(how: tuple[str, ...]) -> None:
         terminal.press(QUIT)
         terminal.expect("SIGQUIT")
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "log") + " &\n")
+        enter(terminal, typed(how, "log") + " &")
         terminal.expect("ready")
         terminal.press("kill -TERM %1\n")
         terminal.expect("SIGTERM")
         terminal.press("kill -STOP %1; until jobs | grep -q Stopped; do :; done; echo it\\ has\n")
         terminal.expect("it has")
-        terminal.press("bg\n")
+        enter(terminal, "bg")
         terminal.expect("SIGCONT")
         terminal.press("kill -USR1 %1\n")
         terminal.expect("SIGUSR1")
@@ -171,12 +180,12 @@ def test_background_and_signals_by_job_number(how: tuple[str, ...]) -> None:
 @WAYS
 def test_background_job_that_reads_the_terminal_stops(how: tuple[str, ...]) -> None:
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "ask") + " &\n")
+        enter(terminal, typed(how, "ask") + " &")
         terminal.expect("ready")
         # The shell tells at its next prompt once the job has stopped, whenever that is.
         terminal.press("until jobs | grep -q Stopped; do :; done; echo it has\\ stopped\n")
         terminal.expect("it has stopped")
-        terminal.press("fg\n")
+        enter(terminal, "fg")
         terminal.expect("continued")
         terminal.press("hello\n")
         terminal.expect("got hello")
@@ -187,10 +196,10 @@ def test_background_job_that_reads_the_terminal_stops(how: tuple[str, ...]) -> N
 def test_terminal_is_given_back_as_it_was(how: tuple[str, ...]) -> None:
     """The next command reads what the first did not."""
     with at_terminal(shell()) as terminal:
-        terminal.press(typed(how, "ask") + "\n")
+        enter(terminal, typed(how, "ask"))
         terminal.expect("ready")
         terminal.press("one\n")
         terminal.expect("got one")
-        terminal.press("stty -a | grep -c -- ' icanon'; read line; echo status=$?$line\n")
+        enter(terminal, "stty -a | grep -c -- ' icanon'; read line; echo status=$?$line")
         terminal.press("two\n")
         assert terminal.expect(r"status=(\w+)")[1] == b"0two"
