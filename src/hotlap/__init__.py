@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hotlap.api import Measurement, measure, phase, step
+    from hotlap.api import Measurement, measure, phase, prepare, step, unprepare
 
 __version__ = "0.1.0"
-__all__ = ["Measurement", "__version__", "measure", "phase", "step"]
+__all__ = ["Measurement", "__version__", "measure", "phase", "prepare", "step", "unprepare"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ import os
 import socket
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +25,7 @@ from hotlap.errors import NotMeasurable
 from hotlap.values.phase import ACCOUNTS
 from hotlap.values.summary import RunSummary
 
-__all__ = ["Measurement", "measure", "phase", "step"]
+__all__ = ["Measurement", "measure", "phase", "prepare", "step", "unprepare"]
 
 PHASES: Final = ACCOUNTS
 """Names that ``phase`` takes: the step phases, and the run phases inside a training."""
@@ -69,10 +70,7 @@ def measure(
     if current is not None:
         yield Measurement(current.recorder.run)
         return
-    try:
-        import torch  # noqa: F401 - the sites look for it among the loaded modules
-    except ImportError as error:
-        raise NotMeasurable(f"hotlap measures PyTorch, and torch is missing: {error}") from error
+    _need_torch()
     block = _Block(None if output is None else Path(output))
     failed = True
     try:
@@ -118,6 +116,74 @@ def phase(name: str) -> Iterator[None]:
         yield
     finally:
         ledger.leave(token)
+
+
+def prepare(*objects: Any, plan: str | os.PathLike[str] | None = None) -> Any:
+    """Apply a plan of ``hotlap tune`` in this process, from here on.
+
+        loader, model, optimizer = hotlap.prepare(loader, model, optimizer)
+
+    objects: loaders and optimizers that were made before, and anything else; what is made after
+    this call is changed without being given. plan: a plan's file; None for ``hotlap.plan.toml``
+    in the current folder, else beside the script. Without one there, everything stays as it is.
+    Returns the same objects, in order: one alone as it is, several as a tuple.
+
+    Where ``hotlap run --plan``, ``diagnose`` or ``tune`` started this process, nothing is done:
+    tuning starts from the script as it stands without a plan. What cannot be applied here, such
+    as variables that a process must be started with, is left out with a warning.
+    Raises WrongUse when the file is no plan, NotMeasurable when torch cannot be imported.
+    Cost: that of the plan's knobs. ``unprepare`` undoes it.
+    """
+    from hotlap.inject import prepared
+
+    file = _plan_file(plan)
+    given = objects[0] if len(objects) == 1 else objects
+    if prepared.is_settled_outside():
+        return given
+    if file is None:
+        _warn("there is no hotlap.plan.toml here or beside the script: nothing is changed")
+        return given
+    _need_torch()
+    from hotlap.tune.choice import applied_here
+
+    applied = applied_here(file, os.environ)
+    variables = {one.knob: one.environment for one in applied.plan.choices if one.environment}
+    known = {key: value for key, value in variables.items() if key in applied.settings}
+    on = prepared.put_on(applied.settings, known)
+    on.give(objects)
+    for knob, because in applied.left_out.items():
+        _warn(f"{knob} of {file} is left out: {because}")
+    for knob, missing in on.too_late().items():
+        words = " ".join(f"{key}={value}" for key, value in missing.items())
+        _warn(f"{knob} of {file} is left out: the process has to be started with {words}")
+    return given
+
+
+def unprepare() -> None:
+    """Undo what ``prepare`` changed in this process; nothing where it changed nothing."""
+    from hotlap.inject import prepared
+
+    prepared.take_off()
+
+
+def _plan_file(plan: str | os.PathLike[str] | None) -> str | None:
+    from hotlap.tune.plan_file import NAME
+
+    if plan is not None:
+        return os.fspath(plan)
+    places = (Path.cwd(), Path(sys.argv[0] or ".").resolve().parent)
+    return next((str(one / NAME) for one in places if (one / NAME).is_file()), None)
+
+
+def _warn(words: str) -> None:
+    warnings.warn(f"hotlap.prepare: {words}", stacklevel=3)
+
+
+def _need_torch() -> None:
+    try:
+        import torch  # noqa: F401 - the sites look for it among the loaded modules
+    except ImportError as error:
+        raise NotMeasurable(f"hotlap works on PyTorch, and torch is missing: {error}") from error
 
 
 class _Block:

@@ -90,7 +90,7 @@ def train(
     environ = read_given_environ()
     argv = complete(words, environ)
     resolve(argv, environ)
-    applied = None if plan is None else applied_plan(plan, environ)
+    applied = None if plan is None else _applied(plan, environ)
     try:
         watch = _Watch(argv, environ, output, quiet, show_from, applied)
     except WrongUse:
@@ -113,17 +113,10 @@ def train(
     return outcome.exit_code
 
 
-def applied_plan(file: str, environ: Mapping[str, str]) -> Applied:
-    """Return what of a plan's file is applied on this machine.
+def _applied(plan: str, environ: Mapping[str, str]) -> Applied:
+    from hotlap.tune.choice import applied_here
 
-    environ: the user's. Raises WrongUse where the file is no plan, or holds none.
-    """
-    from hotlap.machine.facts import machine_facts
-    from hotlap.tune.choice import choose
-    from hotlap.tune.fingerprint import hardware
-    from hotlap.tune.plan_file import read
-
-    return choose(read(Path(file)), hardware(machine_facts(())), environ, file)
+    return applied_here(plan, environ)
 
 
 def site_folder() -> Path:

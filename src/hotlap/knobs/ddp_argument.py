@@ -28,4 +28,9 @@ def replace_argument(target: Target, name: str, value: Any) -> None:
             target.acted(f"DistributedDataParallel was made with {name}={value}, not {before}")
         own(*given.args, **given.kwargs)
 
+    def refuse(made: Any) -> None:
+        if isinstance(made, owner):
+            target.note(f"{name} is given when a model is wrapped, and it was: wrap it afterwards")
+
     target.replace(owner, "__init__", __init__)
+    target.adjust_with(refuse)

@@ -1,4 +1,4 @@
-"""Other arguments for the DataLoaders that a script makes.
+"""Other arguments for the DataLoaders that a script makes, or hands over.
 
 All loaders get them, since which of them will feed the training is not known when they are made.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
+from collections.abc import Callable
 from typing import Any, Final
 
 from hotlap.knobs.target import Target
@@ -15,6 +17,8 @@ from hotlap.values.knob import Case
 from hotlap.values.shares import training_loader
 
 _OF_WORKERS: Final = ("prefetch_factor", "persistent_workers")
+_PREFETCH: Final = 2
+"""What DataLoader takes where a loader has workers and nothing is said."""
 
 
 def replace_argument(target: Target, name: str) -> None:
@@ -34,7 +38,12 @@ def replace_argument(target: Target, name: str) -> None:
             target.acted(f"a loader was made with {name}={target.value} in place of {before}")
         own(*given.args, **given.kwargs)
 
+    def adjust(made: Any) -> None:
+        if isinstance(made, place.DataLoader):
+            _adjust(target, name, made, place.IterableDataset)
+
     target.replace(place.DataLoader, "__init__", __init__)
+    target.adjust_with(adjust)
     target.note("loaders for evaluation were given it too")
 
 
@@ -64,6 +73,39 @@ def _fits(target: Target, name: str, given: dict[str, Any], streams: type) -> bo
         target.note("a stream was left as it was: workers that do not share it out give copies")
         return False
     return True
+
+
+def _adjust(target: Target, name: str, loader: Any, streams: type) -> None:
+    """Set an argument of a loader that was made already, unless it has begun with its workers."""
+    kept = vars(loader)
+    before = kept.get(name)
+    if before == target.value or not _fits(target, name, kept, streams):
+        return
+    if kept.get("_iterator") is not None:
+        target.note("a loader whose workers stay had started them: it was left as it was")
+        return
+    given = {key: kept.get(key) for key in ("num_workers", *_OF_WORKERS)} | {name: target.value}
+    if not given["num_workers"]:
+        given["prefetch_factor"], given["persistent_workers"] = None, False
+    elif given["prefetch_factor"] is None:
+        given["prefetch_factor"] = _PREFETCH
+    changed = {key: (kept.get(key), value) for key, value in given.items()}
+    # Not by setattr, which refuses some of them once a loader is made; none has begun yet.
+    kept.update(given)
+    target.undo_with(_restorer(loader, changed))
+    target.acted(f"a loader was set to {name}={target.value} in place of {before}")
+
+
+def _restorer(loader: Any, changed: dict[str, tuple[Any, Any]]) -> Callable[[], None]:
+    held = weakref.ref(loader)
+
+    def restore() -> None:
+        kept = vars(held()) if held() is not None else {}
+        for key, (before, after) in changed.items():
+            if kept.get(key, after) == after and kept:
+                kept[key] = before
+
+    return restore
 
 
 def _agree(given: dict[str, Any]) -> None:

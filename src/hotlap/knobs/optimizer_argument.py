@@ -1,4 +1,4 @@
-"""Another argument for the optimizers that a script makes, where their class takes it."""
+"""Another argument for optimizers that a script makes or hands over, if their class takes it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def replace_argument(target: Target, name: str, other: str) -> None:
         if name in signature.parameters:
             wrapped = _with_argument(target, own, signature, (name, other))
             target.replace(owner, "__init__", wrapped)
+
+    def adjust(made: Any) -> None:
+        if isinstance(made, optim.Optimizer):
+            _adjust(target, made, (name, other))
+
+    target.adjust_with(adjust)
 
 
 def _with_argument(
@@ -57,3 +63,32 @@ def _with_argument(
             target.acted(f"{type(self).__name__} was made with {name}={target.value}")
 
     return __init__
+
+
+def _adjust(target: Target, optimizer: Any, names: tuple[str, str]) -> None:
+    """Set the argument of an optimizer that was made already, unless it has stepped."""
+    kind, kept = type(optimizer), optimizer.defaults
+    if not kind.__module__.startswith("torch.optim.") or names[0] not in kept:
+        target.note(f"{kind.__name__} has no argument {names[0]} that torch would know")
+        return
+    if bool(kept[names[0]]) == bool(target.value):
+        return
+    if optimizer.state:
+        target.note(f"{kind.__name__} has made steps already, and was left as it was")
+        return
+    accepted = inspect.signature(kind).parameters
+    # Another one of the same parameters, made as above: torch says whether they can have it.
+    other = kind(
+        [{"params": list(group["params"])} for group in optimizer.param_groups],
+        **{key: value for key, value in kept.items() if key in accepted},
+    )
+    changed = {key: other.defaults[key] for key in names if key in kept}
+    if bool(changed[names[0]]) != bool(target.value):
+        return
+    extra = {key: value for key, value in vars(other).items() if key not in vars(optimizer)}
+    vars(optimizer).update(extra)
+    for held in (kept, *optimizer.param_groups):
+        before = {key: held[key] for key in changed if key in held}
+        held.update(changed)
+        target.undo_with(functools.partial(held.update, before))
+    target.acted(f"{kind.__name__} was set to {names[0]}={target.value}")

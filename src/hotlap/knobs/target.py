@@ -33,6 +33,7 @@ class Target:
         self._words = ""
         self._notes: list[str] = []
         self._waiting: list[Callable[[], None]] = []
+        self._adjusters: list[Callable[[Any], None]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
         """Replace an attribute until the session ends."""
@@ -56,6 +57,15 @@ class Target:
         """Say what limits it."""
         if words not in self._notes:
             self._notes.append(words)
+
+    def adjust_with(self, adjust: Callable[[Any], None]) -> None:
+        """Call ``adjust`` with each object that the script had made before, of whatever type."""
+        self._adjusters.append(adjust)
+
+    def given(self, made: Any) -> None:
+        """The script hands over an object that it made before."""
+        for adjust in self._adjusters:
+            adjust(made)
 
     def after_first_step(self, make: Callable[[], None]) -> None:
         """Wait with a part of it for the end of the first step."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from hotlap.errors import WrongUse
 from hotlap.knobs import catalogue
-from hotlap.tune.fingerprint import HARDWARE, differences
+from hotlap.machine.facts import machine_facts
+from hotlap.tune.fingerprint import HARDWARE, differences, hardware
+from hotlap.tune.plan_file import read
 from hotlap.values.plan import Choice, Plan
 
 MACHINES_OWN: Final = frozenset(
@@ -29,6 +32,14 @@ class Applied:
     differences: tuple[str, ...]
     plan: Plan
     plan_file: str
+
+
+def applied_here(file: str, environ: Mapping[str, str]) -> Applied:
+    """Return what of a plan's file is applied on this machine.
+
+    environ: the user's. Raises WrongUse where the file is no plan, or holds none.
+    """
+    return choose(read(Path(file)), hardware(machine_facts(())), environ, file)
 
 
 def choose(

@@ -104,20 +104,21 @@ CONDITIONS: Final[dict[str, Callable[[Target], None]]] = {
 """What a trial may change beside knobs, by the name in ``TrialPlan.settings``."""
 
 
-class Settings:
-    """The changes in one process, and the proof that they acted. A trial's, or those of a plan.
+class Changes:
+    """The changes in one process, and the proof that they acted.
 
-    asked: name and value of each: of ``CONDITIONS``, or a knob's.
+    asked: name and value of each: of ``CONDITIONS``, or a knob's. evaluates: as ``Target`` has it.
     """
 
-    def __init__(self, recorder: Recorder, patches: Patches, asked: Mapping[str, Any]) -> None:
-        self._recorder = recorder
+    def __init__(
+        self,
+        patches: Patches,
+        asked: Mapping[str, Any],
+        evaluates: Callable[[Any], bool] = lambda _: False,
+    ) -> None:
         self._targets = [
-            Target(name, asked[name], patches, self._evaluates)
-            for name in sorted(asked, key=_position)
+            Target(name, asked[name], patches, evaluates) for name in sorted(asked, key=_position)
         ]
-        self._written: dict[str, Any] = {}
-        self._pid = os.getpid()
 
     def apply(self) -> None:
         """Make all changes; one that fails says so and leaves the others alone."""
@@ -132,10 +133,34 @@ class Settings:
             except Exception as error:
                 target.note(f"it could not be made: {type(error).__name__}: {error}"[:300])
 
+    def given(self, made: Any) -> None:
+        """Change what the script had made before; what fails says so."""
+        for target in reversed(self._targets):  # as for what is made: see knobs.catalogue
+            try:
+                target.given(made)
+            except Exception as error:
+                words = f"{type(made).__name__} could not be changed: {type(error).__name__}"
+                target.note(f"{words}: {error}"[:300])
+
     def first_step_ended(self) -> None:
         """Make what waits for the end of the first step."""
         for target in self._targets:
             target.stepped()
+
+    def proofs(self, *, only_here: bool = False) -> dict[str, dict[str, Any]]:
+        """Return the proof of each by name. only_here: of those that acted in this process."""
+        kept = [one for one in self._targets if not only_here or one.acted_here()]
+        return {one.name: one.proof() for one in kept}
+
+
+class Settings(Changes):
+    """Changes that are known before the script begins: a trial's, or those of a plan."""
+
+    def __init__(self, recorder: Recorder, patches: Patches, asked: Mapping[str, Any]) -> None:
+        super().__init__(patches, asked, self._evaluates)
+        self._recorder = recorder
+        self._written: dict[str, Any] = {}
+        self._pid = os.getpid()
 
     def stepped(self) -> None:
         """Make what waited for the first step, which has ended, and write the proofs."""
@@ -144,10 +169,8 @@ class Settings:
 
     def write(self) -> None:
         """Write the proofs, if they have changed; in a worker into its own file."""
-        proofs = {target.name: target.proof() for target in self._targets}
-        if os.getpid() != self._pid:
-            # Only what acted: the training process says the rest.
-            proofs = {one.name: one.proof() for one in self._targets if one.acted_here()}
+        # There only what acted: the training process says the rest.
+        proofs = self.proofs(only_here=os.getpid() != self._pid)
         if proofs and proofs != self._written:
             self._written = proofs
             self._recorder.add(frames.encode_json("sett", proofs))
