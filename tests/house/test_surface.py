@@ -12,7 +12,7 @@ from hotlap.cli import VERBS
 from house.surface import RENEW, describe, surface
 
 HERE = Path(__file__).parent
-PUBLIC_NAMES = ["Measurement", "__version__", "measure", "phase", "step"]
+PUBLIC_NAMES = ["Measurement", "__version__", "measure", "phase", "prepare", "step", "unprepare"]
 
 
 def test_the_command_line_is_frozen() -> None:

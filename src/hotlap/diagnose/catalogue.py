@@ -48,6 +48,7 @@ RULES: Final[tuple[str, ...]] = (
     "repeated_passes",
     "frozen_gradients",
     "discarded_gradients",
+    "unused_rows",
     "retained_graph",
     "recomputation",
     "backward_in_loop",

@@ -230,6 +230,16 @@ FIRES: dict[str, Facts] = {
             "discarded": ["train.py", 88, "main", 50_000_000, 30_000_000],
         },
     ),
+    "HL328": facts(
+        run(HEALTHY_STEP),
+        entry("forward", 35, 0.3, "forward", expression="self.head(hidden)"),
+        *HEALTHY,
+        operators=(
+            operator(35, "aten::addmm", 4, 8e6),
+            operator(30, "aten::addmm", 4, 4e6),
+        ),
+        defaults={"unused_rows": [["train.py", 35, "forward", 800, 720, 0.9, 3]]},
+    ),
     "HL317": facts(
         run({"forward": 0.3, "backward": 0.6}),
         entry("backward", 12, 0.6, leaf="torch.autograd.graph._engine_run_backward"),

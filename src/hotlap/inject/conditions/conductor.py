@@ -24,6 +24,7 @@ from hotlap.inject.conditions.settings import Settings
 from hotlap.inject.conditions.stop import Stop
 from hotlap.inject.conditions.switches import Switches
 from hotlap.inject.conditions.trace import Trace
+from hotlap.inject.conditions.unused_rows import UnusedRows
 from hotlap.inject.conditions.written import facts_frame, result_frame
 from hotlap.probe.cycle import Cycle
 from hotlap.probe.journal import Raw
@@ -47,12 +48,12 @@ class Conditions:
     def __init__(self, session: Any, plan: TrialPlan) -> None:
         self.plan = plan
         self._session = session
-        self._recorder = session.recorder
+        recorder = self._recorder = session.recorder
         self._own: Own | None = None
         self._switches = Switches()
-        recorder = session.recorder
         self._gradients = Gradients(recorder.places, recorder.ledger.mine, self._roots)
-        self._settings = Settings(session.recorder, session.patches, plan.settings)
+        self._unused = UnusedRows(recorder.places, recorder.ledger.mine, self._roots)
+        self._settings = Settings(recorder, session.patches, plan.settings)
         self.trace = Trace(recorder, plan, self._roots)
         self._start_over()
 
@@ -219,6 +220,7 @@ class Conditions:
         if self._steps in (1, _KNOWN_STEPS):
             self._write_facts()
         self._gradients.stepped(self._steps)
+        self._unused.stepped(self._steps)
         self.deliveries.step_ended()
         self.feeding.learn(self._steps)
         if self._index < 0:
@@ -364,6 +366,7 @@ class Conditions:
             found = {
                 **self._switches.facts(self._roots()),
                 **self._gradients.facts(),
+                **self._unused.facts(),
                 **self.deliveries.facts(),
             }
             self._recorder.recording.add(facts_frame(found, self._recorder.places))
@@ -391,6 +394,7 @@ class Conditions:
             self.trace.finish("run ended")
             self._write_facts()
         self._gradients.finish()
+        self._unused.finish()
 
     def _leave(self) -> None:
         self._session.end()

@@ -110,7 +110,7 @@ class Gradients:
         }
 
     def _watch(self) -> None:
-        if _something_is_compiled():
+        if something_is_compiled():
             self._is_over = True  # hooks that were not there would have it traced anew
             return
         found = {id(one): one for model in self._models() for one in model.parameters()}
@@ -181,7 +181,7 @@ class Gradients:
         self._handles.clear()
 
 
-def _something_is_compiled() -> bool:
+def something_is_compiled() -> bool:
     """Tell whether Dynamo has captured a frame in this process."""
     counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None)
     return bool(counters and counters["frames"])
