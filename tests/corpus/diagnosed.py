@@ -2,6 +2,7 @@
 
     python diagnosed.py                    # every case that is not known yet
     python diagnosed.py 03 gan             # cases whose names contain one of the words
+    python diagnosed.py --pairs 1 --again  # with a pair just before, which the bounds are held against
     python diagnosed.py --table            # only what is known
 
 A result is kept under a hash of the scripts, the label's command and hotlap's own code, so that an
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="only print what is known")
     parser.add_argument("--judge", action="store_true", help="judge stored facts anew")
     parser.add_argument("--again", action="store_true", help="diagnose also what is known")
+    parser.add_argument("--pairs", type=int, default=0, help="pairs to measure before each one")
     given = parser.parse_args()
     rows = []
     for folder in folders(given.words):
@@ -53,7 +55,7 @@ def main() -> None:
         if given.judge:
             judge_again(path)
         elif not given.table and (given.again or not is_current(folder, path)):
-            diagnose(folder, path)
+            diagnose(folder, path, given.pairs)
         if path.exists():
             rows.append(compared(folder, json.loads(path.read_text(encoding="utf-8"))))
             print(line(rows[-1]), flush=True)
@@ -85,10 +87,11 @@ def is_current(folder: Path, path: Path) -> bool:
     return path.exists() and json.loads(path.read_text())["key"] == key(folder)
 
 
-def diagnose(folder: Path, path: Path) -> None:
+def diagnose(folder: Path, path: Path, pairs: int = 0) -> None:
     """Diagnose one case in a copy of its folder; keep the JSON and the facts.
 
-    A run before it makes the data set, as for the pairs that ``measure.py`` times.
+    A run before it makes the data set, as for the pairs that ``measure.py`` times. pairs: such
+    pairs, measured here and now.
     """
     told = measure.label(folder)
     words = shlex.split(told["command"])
@@ -97,6 +100,8 @@ def diagnose(folder: Path, path: Path) -> None:
         here.mkdir()
         shutil.copy(folder / "slow.py", here)
         measure.run(told, "slow.py", str(here))
+        if pairs:
+            measure.beside(folder, str(here), pairs, measure.RESULTS)
         environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
         done = subprocess.run(
             [sys.executable, "-m", "hotlap", "diagnose", "--json", "out.json", "--", *words],
@@ -158,13 +163,24 @@ def compared(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
     # Of two causes it is that of the one that the finding names.
     named = next((one for one in causes if matches(first, one) and near(first, one)), label)
     whole = said.get("run", {}).get("whole") or "steady_ratio" not in named
-    ratio = named.get("ratio" if whole else "steady_ratio", {}).get("median")
+    ratio = ratio_of(folder, named, whole=bool(whole))
     bounds = first["predicted_speedup"] if first else None
     if ratio and bounds and bounds["low"] and bounds["high"]:
         row["ratio"], row["bounds"] = ratio, (bounds["low"], bounds["high"])
         row["inside"] = bounds["low"] <= ratio <= bounds["high"]
         row["beside"] = was_measured_beside(folder, kept.get("at"))
     return row
+
+
+def ratio_of(folder: Path, cause: dict[str, Any], *, whole: bool) -> float | None:
+    """Return slow by fixed as it was last measured here, else as the label has it."""
+    entry = measure.read(measure.RESULTS).get(measure.key(folder, cause["twin"]))
+    pairs = entry["wall" if whole else "steps"] if entry else ()
+    ratios = [slow / fixed for slow, fixed in pairs if slow and fixed]
+    if ratios:
+        return statistics.median(ratios)
+    found = cause.get("ratio" if whole else "steady_ratio", {}).get("median")
+    return None if found is None else float(found)
 
 
 def was_measured_beside(folder: Path, at: int | None) -> bool:

@@ -96,14 +96,32 @@ def measure(folder: Path, twin: str, pairs: int, results: Path) -> None:
             shutil.copy(folder / script, place)
         run(told, twin, place)
         while len(known["wall"]) < pairs:
-            order = ["slow.py", twin]
-            if len(known["wall"]) % 2:
-                order.reverse()
-            timed = {script: run(told, script, place) for script in order}
-            for column, what in enumerate(("wall", "cpu", "steps")):
-                known[what].append([timed["slow.py"][column], timed[twin][column]])
-            known["at"] = round(time.time())
+            known = one_more(told, known, place)
             change(results, name, known)
+
+
+def one_more(told: dict[str, Any], known: dict[str, Any], place: str) -> dict[str, Any]:
+    """Run one more pair, in the order that is due, and return what is known with it."""
+    twin, more = known["twin"], {**known, "at": round(time.time())}
+    order = ["slow.py", twin]
+    if len(known["wall"]) % 2:
+        order.reverse()
+    timed = {script: run(told, script, place) for script in order}
+    for column, what in enumerate(("wall", "cpu", "steps")):
+        more[what] = [*known[what], [timed["slow.py"][column], timed[twin][column]]]
+    return more
+
+
+def beside(folder: Path, place: str, pairs: int, results: Path) -> None:
+    """Forget what is known of a case, and run its pairs where its data set has been made."""
+    for _, twin in cases([folder.name]):
+        shutil.copy(folder / twin, place)
+        known: dict[str, Any] = {"case": folder.name, "twin": twin}
+        known.update(wall=[], cpu=[], steps=[])
+        for _ in range(pairs):
+            known = one_more(label(folder), known, place)
+        change(results, key(folder, twin), known)
+        (Path(place) / twin).unlink()
 
 
 def run(told: dict[str, Any], script: str, place: str) -> tuple[float, float, float | None]:
