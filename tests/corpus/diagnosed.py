@@ -2,7 +2,7 @@
 
     python diagnosed.py                    # every case that is not known yet
     python diagnosed.py 03 gan             # cases whose names contain one of the words
-    python diagnosed.py --pairs 1 --again  # with a pair just before, which the bounds are held against
+    python diagnosed.py --again --pairs 1  # after a pair, which the bounds are held against
     python diagnosed.py --table            # only what is known
 
 A result is kept under a hash of the scripts, the label's command and hotlap's own code, so that an
