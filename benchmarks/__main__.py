@@ -7,9 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import overhead, phases, rivals, size, start
+from benchmarks import grid, overhead, phases, rivals, size, start
 from benchmarks.surroundings import RESULTS, surroundings
 
+LONG = ("grid",)
+"""Run only when they are named: three quarters of an hour, and nothing else beside them."""
 PARTS = ("start", "size", "overhead", "phases", "rivals")
 
 
@@ -20,7 +22,10 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="under two minutes, wide intervals")
     parser.add_argument("--pure", action="store_true", help="overhead: of the hooks in Python")
     parser.add_argument(
-        "--rows", action="append", metavar="WORDS", help="overhead: rows that begin so (repeatable)"
+        "--rows",
+        action="append",
+        metavar="WORDS",
+        help="overhead, grid: rows that begin so (repeatable)",
     )
     parser.add_argument(
         "--rivals-dir",
@@ -29,9 +34,9 @@ def main() -> int:
         help="where the other tools' environments are kept (default: %(default)s)",
     )
     args = parser.parse_args()
-    unknown = sorted(set(args.parts) - set(PARTS))
+    unknown = sorted(set(args.parts) - {*PARTS, *LONG})
     if unknown:
-        parser.error(f"no part is called {unknown[0]!r}: {', '.join(PARTS)}")
+        parser.error(f"no part is called {unknown[0]!r}: {', '.join((*PARTS, *LONG))}")
     chosen = args.parts or PARTS
     begun = time.monotonic()
     for name, value in surroundings().items():
@@ -47,6 +52,8 @@ def main() -> int:
         phases.run(args.quick)
     if "rivals" in chosen:
         rivals.run(args.quick, args.rivals_dir)
+    if "grid" in args.parts:
+        grid.run(args.rows)
     print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")
     if not held:
         print("  a bound is broken: see the columns that say no", file=sys.stderr)

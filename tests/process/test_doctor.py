@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,52 +96,15 @@ def test_wrong_use(tmp_path: Path, bare: str) -> None:
     assert doctor("--no-such-option").returncode == 2
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
-def test_one_core_by_affinity(bare: str) -> None:
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("only one core is allowed here, so it cannot be narrowed")
-    code = (
-        "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "os.execv(sys.executable, [sys.executable, '-m', 'hotlap', *sys.argv[1:]])"
-    )
-    words = ["doctor", "--json", "-", "--python", bare]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
-    )
+def test_one_core_by_affinity(on_one_core: tuple[str, ...], bare: str) -> None:
+    words = [*on_one_core, sys.executable, "-m", "hotlap", "doctor", "--json", "-"]
+    done = subprocess.run([*words, "--python", bare], capture_output=True, text=True, check=True)
     document = json.loads(done.stdout)
     cores = by_name(document)["cores"]
     assert cores["state"] == "limited"
     assert "1 allowed by affinity" in cores["seen"]
     assert "OMP_NUM_THREADS=1" in cores["fix"]
     assert document["machine"]["cores_allowed"] <= 1
-
-
-@pytest.fixture
-def half_a_core() -> Iterator[Path]:
-    """A real control group with a quota of half a core, removed afterwards."""
-    for base, files in (
-        (Path("/sys/fs/cgroup"), {"cpu.max": "50000 100000"}),
-        (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_quota_us": "50000"}),
-    ):
-        group = base / f"hotlap-test-{os.getpid()}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        # Version 1 has an ordinary folder where version 2 has its topmost group.
-        if not all((group / name).exists() for name in ("cgroup.procs", *files)):
-            group.rmdir()
-            continue
-        try:
-            for name, text in files.items():
-                (group / name).write_text(text)
-        except OSError:
-            group.rmdir()
-            continue
-        yield group
-        group.rmdir()
-        return
-    pytest.skip("no control group with a CPU quota can be made here (needs root)")
 
 
 @pytest.mark.root

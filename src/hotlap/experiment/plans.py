@@ -12,7 +12,7 @@ from hotlap.values.summary import LoaderSummary, ProcessSummary
 from hotlap.values.trial import TrialPlan, WindowPlan
 
 SAMPLE_HZ: Final = 100.0
-SWITCH_S: Final = 0.0005
+SWITCH_S: Final = 0.00002
 """How soon a look gets the interpreter. At Python's own 5 ms the looks pile up on the calls that
 let go of it, and quick Python code beside them is not seen."""
 NO_BOUND: Final = 10**9

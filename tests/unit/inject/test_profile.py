@@ -23,8 +23,8 @@ from hotlap.inject.conditions.sampler import (
     Sampler,
     Stack,
     Stacks,
-    ThreadClocks,
 )
+from hotlap.inject.conditions.thread_clocks import ThreadClocks
 from hotlap.probe.ledger import COMPILE, DATA_WAIT, EPOCH_EDGE, FORWARD
 from hotlap.probe.ledger import OTHER as HOST
 from hotlap.probe.places import Places

@@ -6,7 +6,8 @@ spent that time is what the kernel counts for it: on a core, waiting for a core,
 
 A look that is due while Python code runs comes when that code gives the interpreter away: at the
 next call that does so by itself, or after ``sys.getswitchinterval()``, 5 ms. So code that runs
-for less between two such calls is seen at the second of them; ``Haste`` is the remedy.
+for less between two such calls is seen at the second of them; ``Haste`` is the remedy. It needs
+sleeps that end in time: the kernel lets them last 50 us longer, to wake up less often.
 
 No frame outlives a look, and nothing of the user's is touched. With compiled hooks the interpreter
 is not given away in between: the thread looked at cannot move on while it is looked at.
@@ -15,11 +16,11 @@ is not given away in between: the thread looked at cannot move on while it is lo
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import random
 import signal
 import sys
-import threading
 import time
 import traceback
 from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
@@ -32,6 +33,7 @@ import hotlap
 from hotlap.fast.choice import stacks
 from hotlap.fast.reference import Entries, Entry
 from hotlap.inject.conditions.instructions import position
+from hotlap.inject.conditions.thread_clocks import ThreadClocks, native_id_of
 from hotlap.probe.places import Places
 
 CALLERS: Final = 6
@@ -39,9 +41,6 @@ CALLERS: Final = 6
 DEPTH: Final = 400
 CODES: Final = 20_000
 """Code objects that are kept by name; what runs in others is not told apart."""
-_SLIGHT_NS: Final = 100_000
-_SLIGHT_PART: Final = 50
-"""A thread that was off its core for less than this, or than one part in so many, worked."""
 _LATE_NS: Final = 1_000_000
 """A look that comes so much after its time had to wait for the interpreter, or for a core."""
 _WAITING_IN: Final = frozenset(
@@ -53,6 +52,8 @@ _WORKERS_FILE: Final = os.path.join("torch", "utils", "data", "_utils", "worker.
 _WORKERS_LOOP: Final = "_worker_loop"
 """Outside of it a forked worker's stack is that of its parent when it forked."""
 _PATIENCE_S: Final = 2.0
+_SET_TIMER_SLACK: Final = 29
+"""``PR_SET_TIMERSLACK`` of ``prctl(2)``, in nanoseconds, of the calling thread alone."""
 
 Stack = tuple[tuple[tuple[int, int], ...], int]
 """The user's frames from the inside out, each the key of its code with the last instruction (for
@@ -137,69 +138,6 @@ def name_of(code: CodeType, module: str | None) -> str:
     """Return the full name of a function."""
     name = getattr(code, "co_qualname", code.co_name)
     return name if module is None else f"{module}.{name}"
-
-
-def cpu_clock(native: int) -> int:
-    """Return the kernel's number of a thread's CPU clock, for ``time.clock_gettime_ns``."""
-    # Linux makes it of the thread's number; 6 is "of one thread, scheduled time".
-    return ((~native) << 3) | 6
-
-
-class ThreadClocks:
-    """The kernel's counters of any thread of this process, between two looks at it.
-
-    Reading the wait for a core is a system call, at which this thread gives the interpreter away
-    and has to wait for it again. So it is not read where there is no time that it could explain.
-    """
-
-    def __init__(self, native: int) -> None:
-        self._clock = cpu_clock(native)
-        self._path = f"/proc/self/task/{native}/schedstat"
-        self._file: int | None = None
-        self._identity: tuple[int, int] = (0, 0)
-        self._cpu: int | None = None
-        self._waited = 0
-        self._owed = 0
-
-    def since(self, wall_ns: int) -> tuple[int, int] | None:
-        """Return time on a core and time waited for one of the last ``wall_ns``, None at first."""
-        try:
-            cpu = time.clock_gettime_ns(self._clock)
-            if self._cpu is None:
-                self._waited, self._cpu = self._queue(), cpu
-                return None
-            spent = min(wall_ns, cpu - self._cpu)
-            self._cpu = cpu
-            gap = wall_ns - spent
-            if gap <= max(_SLIGHT_NS, wall_ns // _SLIGHT_PART):
-                self._owed += gap  # if it was waiting, it is not to be counted at a later look
-                return wall_ns, 0
-            waited = self._queue()
-            queue, self._waited = waited - self._waited - self._owed, waited
-            self._owed = 0
-        except (OSError, ValueError, IndexError, AttributeError):
-            self.close()
-            self._cpu = None
-            return None
-        return spent, min(gap, max(0, queue))
-
-    def _queue(self) -> int:
-        if self._file is None:
-            self._file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-            found = os.fstat(self._file)
-            self._identity = found.st_dev, found.st_ino
-        _, waited, _ = os.pread(self._file, 96, 0).split()
-        return int(waited)
-
-    def close(self) -> None:
-        """Give the descriptor back, unless a script that closes all of them has already."""
-        file, self._file = self._file, None
-        if file is None:
-            return
-        with contextlib.suppress(OSError):
-            found = os.fstat(file)
-            if (found.st_dev, found.st_ino) == self._identity:
-                os.close(file)
 
 
 class Haste:
@@ -333,6 +271,7 @@ class Sampler:
         try:
             self._native, self._own = get_native_id(), get_ident()
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            _sleep_exactly()
             self._cost_before = self.cost_ns
             mean = 1.0 / self.hz
             self._turn_to(self._target())
@@ -376,20 +315,15 @@ class Sampler:
         """Watch another thread from now on."""
         if self._clocks is not None:
             self._clocks.close()
-        native = _native_id_of(ident)
+        native = native_id_of(ident)
         self._ident = ident
         self._clocks = ThreadClocks(native) if native is not None else None
         if self._clocks is not None:
             self._clocks.since(0)
 
 
-def _native_id_of(ident: int) -> int | None:
-    """Return the kernel's number of a thread, None where it is not known or not Linux."""
-    if not sys.platform.startswith("linux"):
-        return None
-    if ident == threading.main_thread().ident:
-        return os.getpid()
-    for one in threading.enumerate():
-        if one.ident == ident:
-            return one.native_id
-    return None
+def _sleep_exactly() -> None:
+    """Let the sleeps of the calling thread end when they are over."""
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, 1, 0, 0, 0)

@@ -15,7 +15,8 @@ from typing import Any, Final
 from hotlap.fast.choice import stacks
 from hotlap.fast.reference import Entries
 from hotlap.inject.conditions.instructions import position
-from hotlap.inject.conditions.sampler import DEPTH, cpu_clock, name_of
+from hotlap.inject.conditions.sampler import DEPTH, name_of
+from hotlap.inject.conditions.thread_clocks import cpu_clock
 from hotlap.probe.places import Places
 
 _PAUSE_NS: Final = 50_000_000
