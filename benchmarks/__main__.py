@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks import grid, overhead, phases, rivals, size, start
+from benchmarks import gpu, grid, overhead, phases, rivals, size, start
 from benchmarks.surroundings import RESULTS, surroundings
 
-LONG = ("grid",)
-"""Run only when they are named: three quarters of an hour, and nothing else beside them."""
+LONG = ("gpu", "grid")
+"""Run only when they are named: for a GPU; three quarters of an hour with nothing else beside."""
 PARTS = ("start", "size", "overhead", "phases", "rivals")
 
 
@@ -52,6 +52,8 @@ def main() -> int:
         phases.run(args.quick)
     if "rivals" in chosen:
         rivals.run(args.quick, args.rivals_dir)
+    if "gpu" in args.parts:
+        gpu.run(args.quick)
     if "grid" in args.parts:
         grid.run(args.rows)
     print(f"\n  {time.monotonic() - begun:.0f} s; results in {RESULTS}")

@@ -81,6 +81,18 @@ def test_experts_that_answer_for_nothing() -> None:
     assert row[3:] == [2 * 8 * 32, 2 * 8 * 24, pytest.approx(0.75), 2]
 
 
+def test_layers_within_a_library_s_block_are_not_told_of() -> None:
+    block = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    model = nn.Sequential(block, nn.Linear(8, 3))
+
+    def step(_: int) -> None:
+        found = model(torch.randn(4, 10, 8))
+        found[:, :1].sum().backward()  # the block's own last layers answer for all positions
+
+    (row,) = looked_at(model, step)
+    assert row[3:] == [2 * 40, 2 * 36, pytest.approx(0.9), 3]
+
+
 def test_samples_of_a_convolution() -> None:
     model = nn.Conv2d(1, 3, 3)
 

@@ -21,7 +21,7 @@ where they belong, or give the loss the selected targets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
@@ -54,11 +54,10 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     known = [one for one in rows if one[5] >= _LEAST and one[5] > padding + 0.05]
     if not known:
         return Clear("few rows have no gradient, or those that have none are padding")
-    lost = sum(one[5] * _part(facts, one) for one in known) * model
+    lost, most = (part * model for part in _for_nothing(facts, known))
     if not worth(facts, lost):
         return Clear("what is computed for nothing takes little time")
-    most = sum(one[5] * (_part(facts, one) + _afterwards(facts, one)) for one in known) * model
-    first = max(known, key=lambda one: one[5] * _part(facts, one))
+    first = known[0]
     keys = {(one[0], one[1]) for one in known}
     region = select(
         costs_of(facts),
@@ -104,30 +103,29 @@ def _expression(facts: Facts, row: Sequence[Any]) -> str | None:
     return max(here, key=lambda one: one.ns).expression if here else None
 
 
-def _part(facts: Facts, row: Sequence[Any]) -> float:
-    """Return the part (0-1) of the model's operators that belongs to a line, both ways."""
-    return _operators(facts, lambda place, _: (place.file, place.line) == (row[0], row[1]))
+def _for_nothing(facts: Facts, rows: Sequence[Sequence[Any]]) -> tuple[float, float]:
+    """Return which part (0-1) of the model's operators is for nothing, at least and at most.
 
-
-def _afterwards(facts: Facts, row: Sequence[Any]) -> float:
-    """Return the part of what the same function does later, layers left out: with these rows."""
-
-    def is_later(place: Place, name: str) -> bool:
-        same = (place.file, place.function) == (row[0], row[2])
-        return same and place.line > row[1] and not is_heavy(name)
-
-    return _operators(facts, is_later)
-
-
-def _operators(facts: Facts, wanted: Callable[[Place, str], bool]) -> float:
-    """Return the part (0-1) of the model's operators whose line and name are wanted."""
-    inside = [one for one in all_operators(facts) if one.phase in ("forward", "backward")]
-    whole = sum(one.ns for one in inside)
-    here = 0.0
-    for one in inside:
-        place = one.forward or one.place
-        here += one.ns if place is not None and wanted(place, one.name) else 0.0
-    return here / whole if whole else 0.0
+    At least: the layers themselves. At most also what the same function does with their rows
+    afterwards, other layers left out. Backward operators of which it is not known whose they are
+    are shared out.
+    """
+    least = most = whole = 0.0
+    for one in all_operators(facts):
+        place = one.forward if one.phase == "backward" else one.place
+        if one.phase not in ("forward", "backward") or place is None:
+            continue
+        whole += one.ns
+        before = [row for row in rows if row[0] == place.file and row[1] <= place.line]
+        row = max(before, key=lambda each: int(each[1]), default=None)
+        if row is None:
+            continue
+        if row[1] == place.line:
+            least += row[5] * one.ns
+            most += row[5] * one.ns
+        elif row[2] == place.function and not is_heavy(one.name):
+            most += row[5] * one.ns
+    return (least / whole, most / whole) if whole else (0.0, 0.0)
 
 
 def _padding(facts: Facts) -> float:

@@ -11,11 +11,14 @@ Looked at over two steps only, by hooks, which see and change nothing else.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Final
 
+import hotlap
 from hotlap.inject.conditions.gradients import something_is_compiled
 from hotlap.probe.places import Places
 
@@ -23,6 +26,9 @@ _FIRST: Final = 2
 _STEPS: Final = 2
 _MOST: Final = 1 << 12
 """Layers that are looked at; models with more are left alone."""
+_LAYERS: Final = os.path.join("torch", "nn", "modules")
+_OWN: Final = os.path.dirname(os.path.abspath(hotlap.__file__))
+_THROUGH: Final = frozenset(("module.py", "container.py", "linear.py", "conv.py"))
 _KEPT: Final = 4
 """Lines that are told of."""
 
@@ -107,14 +113,28 @@ class UnusedRows:
             return
         if not output.numel() or output.dim() < 2:
             return
-        at = self._places.to_dict(self._places.find(sys._getframe(1)))
-        if at is None:
+        frame = sys._getframe(1)
+        at = self._places.to_dict(self._places.find(frame))
+        if at is None or not self._is_called_here(frame):
             return
         key = (at["file"], at["line"], at["function"])
         # Of every row as many as its length, for every output as many as a weight of it has.
         work = float(output.numel()) * float(layer.weight[0].numel())
         is_linear = isinstance(layer, torch.nn.Linear)
         output.register_hook(functools.partial(self._came, key, work, is_linear))
+
+    def _is_called_here(self, frame: FrameType | None) -> bool:
+        """Tell whether the user's code calls the layer, and no other library's: it can then select.
+
+        A list of layers is called through torch's containers.
+        """
+        while frame is not None and not self._places.is_users(frame.f_code.co_filename):
+            folder, name = os.path.split(frame.f_code.co_filename)
+            is_torchs = folder.endswith(_LAYERS) and name in _THROUGH
+            if not is_torchs and not folder.startswith(_OWN):
+                return False
+            frame = frame.f_back
+        return frame is not None
 
     def _came(self, key: Key, work: float, is_linear: bool, gradient: Any) -> None:
         if not self._handles or gradient.is_sparse:
