@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hotlap.diagnose.build import state_of
 from hotlap.diagnose.costs import Cost, costs_of
 from hotlap.diagnose.regions import Region, select
-from hotlap.diagnose.shares import run_share, step_share, training_loader
+from hotlap.diagnose.shares import run_share, step_share, training_loader, training_rate
 from hotlap.diagnose.step_lines import framework_lines
 from hotlap.stats.knee import knee
 from hotlap.values.facts import Facts, Measured, WorkerPoint
@@ -99,7 +99,7 @@ def _hidden(facts: Facts, workers: int) -> str | None:
 
     Without workers loading takes turns with the model, and is never hidden.
     """
-    rate = present_rate(facts)
+    rate = training_rate(facts)
     if not workers or rate is None or not isinstance(facts.loader_per_s, Measured):
         return None
     if facts.loader_per_s.value < _FASTER * rate:
@@ -120,7 +120,7 @@ def relief(facts: Facts, data: Input, share: float, least: float = 0.7) -> Bound
     the wait takes then goes with as much again as G shows, and never more than that in all.
     """
     whole = min(share, data.wait)
-    steps, rate = run_share(facts, "steps"), present_rate(facts)
+    steps, rate = run_share(facts, "steps"), training_rate(facts)
     most = whole
     alone = not data.workers and data.wait > 0.0
     if alone and steps and rate and isinstance(facts.compute_per_s, Measured):
@@ -181,12 +181,6 @@ def best_point(facts: Facts) -> WorkerPoint | None:
 def point_at(facts: Facts, workers: int) -> WorkerPoint | None:
     """Return the point of the worker curve at so many workers."""
     return next((point for point in facts.curve if point.workers == workers), None)
-
-
-def present_rate(facts: Facts) -> float | None:
-    """Return the samples per second that the training reaches as it stands."""
-    trainer = facts.run.trainers[0] if facts.run.trainers else None
-    return trainer.step.samples_per_s if trainer else None
 
 
 def epoch_edge_share(facts: Facts) -> float:

@@ -11,6 +11,7 @@ from hotlap.values.shares import (
     step_share,
     trainer_of,
     training_loader,
+    training_rate,
 )
 
 __all__ = (
@@ -23,6 +24,7 @@ __all__ = (
     "steps_of",
     "trainer_of",
     "training_loader",
+    "training_rate",
 )
 
 _BUSY = 0.15

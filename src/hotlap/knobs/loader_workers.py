@@ -14,14 +14,23 @@ each worker.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from hotlap.knobs.loader_argument import numerics_of, replace_argument
-from hotlap.knobs.offers import judged, named_by, no_variables
+from hotlap.knobs.offers import best_trial, judged, named_by, no_variables, of_the_run
 from hotlap.knobs.target import Target
-from hotlap.values.facts import Facts
+from hotlap.values.facts import Facts, Measured
+from hotlap.values.finding import Bounds
 from hotlap.values.knob import Case, No, Offer
-from hotlap.values.shares import cores_of_rank, share_of, training_loader
+from hotlap.values.shares import (
+    cores_of_rank,
+    is_cpu,
+    run_share,
+    share_of,
+    training_loader,
+    training_rate,
+)
 
 NAME: Final = "loader_workers"
 PHASE: Final = "data_wait"
@@ -45,7 +54,39 @@ def applies(case: Case) -> Offer | No:
         return No(f"the loader alone is fastest with the {loader.workers} workers that it has")
     because = f"the training waits for a loader with {loader.workers} workers"
     share = share_of(case.facts, "data_wait")
-    return judged(case, NAME, share, Offer(values, numerics_of(case), because))
+    answer = judged(case, NAME, share, Offer(values, numerics_of(case), because))
+    if isinstance(answer, No):
+        return answer
+    return replace(answer, predicted=_predicted(case, answer))
+
+
+def _predicted(case: Case, offer: Offer) -> Bounds:
+    """Return what sharing the work out brings: less than if a cause in it were gone."""
+    facts, value = case.facts, offer.values[0]
+    found = named_by(case, NAME)
+    if found is not None and found.remedy.kind == "knob":
+        return offer.predicted  # that is the cause, and its bounds are those of this change
+    tried = best_trial(facts, NAME)
+    if tried is not None and tried.value == value:
+        return of_the_run(facts, tried)
+    return _shared_out(facts, value) or offer.predicted
+
+
+def _shared_out(facts: Facts, workers: int) -> Bounds | None:
+    """Return bounds of the run's speed-up by the rates that loader and model reach alone.
+
+    At most the slower of the two is what the training reaches. At least they take turns, since
+    workers and a model on the processor share its cores. None where one of them is not known.
+    """
+    now, steps = training_rate(facts), run_share(facts, "steps")
+    alone = next((one.per_s for one in facts.curve if one.workers == workers), None)
+    if not now or not alone or steps is None or not isinstance(facts.compute_per_s, Measured):
+        return None
+    model = facts.compute_per_s.value
+    in_turns, beside = 1.0 / (1.0 / alone + 1.0 / model), min(alone, model)
+    low = max(1.0, in_turns / now) if is_cpu(facts) else max(1.0, _NEAR * beside / now)
+    high = max(low, beside / now)
+    return Bounds(*(1.0 / (1.0 - steps * (1.0 - 1.0 / one)) for one in (low, high)))
 
 
 def _rates(facts: Facts) -> dict[int, float]:

@@ -34,7 +34,7 @@ def judged(case: Case, name: str, share: float | None, offer: Offer) -> Offer | 
     tried = best_trial(case.facts, name)
     if tried is not None:
         because = f"tried by the diagnosis: {tried.ratio:.2f} times as fast"
-        return replace(offer, because=because, predicted=_of_the_run(case.facts, tried))
+        return replace(offer, because=because, predicted=of_the_run(case.facts, tried))
     if share is None:
         return No("how much of the time it could save is not known")
     if (offer.most or 1.0) < LEAST_GAIN:
@@ -85,7 +85,7 @@ def _best_first(facts: Facts, name: str, values: list[Any]) -> list[Any]:
     return [tried.value, *(one for one in values if one != tried.value)]
 
 
-def _of_the_run(facts: Facts, tried: WhatIf) -> Bounds:
+def of_the_run(facts: Facts, tried: WhatIf) -> Bounds:
     """Return the run's speed-up by a ratio of its steps."""
     steps = run_share(facts, "steps") or 1.0
     low, high = (1.0 / (1.0 - steps * (1.0 - 1.0 / max(1.0, x))) for x in (tried.low, tried.high))

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hotlap.report.chart_style import COLOURS, MAIN, MARK, OTHER, ROW, beside, label, layout
-from hotlap.report.limits import knee, limits, present_rate
+from hotlap.report.limits import knee, limits
 from hotlap.report.operators_chart import operators_chart
 from hotlap.report.profile_chart import profile_chart
 from hotlap.report.sections import NAMES
 from hotlap.report.units import digits, duration, share
 from hotlap.stats.quantiles import median, quantile
 from hotlap.values.facts import Facts
+from hotlap.values.shares import training_rate
 from hotlap.values.summary import Part
 
 COURSE_PARTS: Final = 40
@@ -105,7 +106,7 @@ def _ceilings(facts: Facts) -> dict[str, Any] | None:
     known = [limit for limit in limits(facts) if limit.rate is not None]
     if not known:
         return None
-    now = present_rate(facts)
+    now = training_rate(facts)
     names, rates = [], []
     more: list[float | None] = []
     less: list[float | None] = []

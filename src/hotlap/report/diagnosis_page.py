@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from hotlap.report.epoch_end import epoch_end_words
 from hotlap.report.finding_lines import finding_lines
-from hotlap.report.limits import Limit, knee, limits, present_rate, storage_rates
+from hotlap.report.limits import Limit, knee, limits, storage_rates
 from hotlap.report.page import Page, Row
 from hotlap.report.sections import SMALL, head, outcome, phase_lines, sentence
 from hotlap.report.units import UNKNOWN, digits, duration, many, share
@@ -15,6 +15,7 @@ from hotlap.report.wording import BOUNDS_SAID, busy, gain, noise
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Diagnosis
 from hotlap.values.phase import STEP_PHASES
+from hotlap.values.shares import training_rate
 
 MOST_LINES: Final = 60
 MOST_POINTS: Final = 8
@@ -142,7 +143,7 @@ def _run(page: Page, facts: Facts, small: float) -> None:
 def _ceilings(page: Page, facts: Facts) -> None:
     """Write the rates that the parts would reach alone, beside the present one."""
     known = [limit for limit in limits(facts) if limit.rate is not None]
-    now = present_rate(facts)
+    now = training_rate(facts)
     if known:
         rates = [limit.rate for limit in known if limit.rate is not None]
         most = max([*rates, now or 0.0]) or 1.0

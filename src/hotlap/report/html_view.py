@@ -9,7 +9,7 @@ from hotlap.report.charts import top_of
 from hotlap.report.epoch_end import epoch_end_words
 from hotlap.report.excerpt import Shown, cut, excerpt
 from hotlap.report.experiments import trial_views
-from hotlap.report.limits import limits, present_rate, storage_rates
+from hotlap.report.limits import limits, storage_rates
 from hotlap.report.operators_chart import MOST as MOST_OPERATORS
 from hotlap.report.operators_chart import operator_times
 from hotlap.report.profile_chart import LineTime, line_times, phase_said
@@ -32,6 +32,7 @@ from hotlap.report.wording import (
 from hotlap.values.facts import Facts, Measured, Missing, WhatIf
 from hotlap.values.finding import Bounds, Diagnosis, Finding, Location
 from hotlap.values.phase import RUN_PHASES, STEP_PHASES
+from hotlap.values.shares import training_rate
 from hotlap.values.summary import Part, ProcessSummary
 
 MOST_PLACES: Final = 6
@@ -128,7 +129,7 @@ def _tiles(facts: Facts, diagnosis: Diagnosis) -> list[Tile]:
         step = facts.run.trainers[0].step
         spread = f"8 of 10 from {duration(step.p10_ns)} to {duration(step.p90_ns)}"
         tiles.append(Tile("one step", duration(step.median_ns), spread))
-    rate = present_rate(facts)
+    rate = training_rate(facts)
     if rate is not None:
         tiles.append(Tile("samples per second", digits(rate), "as the training stands"))
     if facts.run.wall_ns is not None:

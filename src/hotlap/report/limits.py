@@ -67,12 +67,6 @@ def storage_rates(facts: Facts) -> StorageRates | None:
     )
 
 
-def present_rate(facts: Facts) -> float | None:
-    """Return the samples per second of the training as it stands, in steady state."""
-    trainers = facts.run.trainers
-    return trainers[0].step.samples_per_s if trainers else None
-
-
 def limits(facts: Facts) -> list[Limit]:
     """Return the ceilings in the order in which reports show them."""
     return [_limit(key, name, says, getattr(facts, key)) for key, (name, says) in CEILINGS.items()]

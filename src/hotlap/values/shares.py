@@ -85,6 +85,12 @@ def training_loader(facts: Facts) -> LoaderSummary | None:
     return max(loaders, key=lambda one: one.batches, default=None)
 
 
+def training_rate(facts: Facts) -> float | None:
+    """Return the samples per second that the training reaches as it stands."""
+    trainer = trainer_of(facts)
+    return trainer.step.samples_per_s if trainer is not None else None
+
+
 def is_cpu(facts: Facts) -> bool:
     """Tell whether the training runs on the host's processor."""
     trainer = trainer_of(facts)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hotlap.knobs import catalogue
-from hotlap.values.facts import Setting, WhatIf, WorkerPoint
-from hotlap.values.finding import Bounds
+from hotlap.values.facts import Measured, Setting, WhatIf, WorkerPoint
+from hotlap.values.finding import Bounds, Remedy
 from hotlap.values.knob import No
 from unit.diagnose.made import loader, operator, place
 from unit.knobs.cases import WAITING, case, finding, offered, refused
@@ -223,3 +223,18 @@ def test_handing_over_must_take_time() -> None:
     idle = case(WAITING, loaders=(loader(2, {"ipc": 0.01}),))
     assert "no time" in refused("compact_hand_over", idle).because
     assert "workers" in refused("compact_hand_over", case(WAITING)).because
+
+
+def test_sharing_work_out_brings_less_than_the_cause_s_end() -> None:
+    ceiling = Measured(800.0, "replay")  # the training as it stands makes 320 samples/s
+    given = case(WAITING, cores=2.0, curve=curve(533.0, 500.0, 1000.0), compute_per_s=ceiling)
+    named = replace(given, findings=(finding("loader_workers", 5.0, 9.0),))
+    by_code = replace(named.findings[0], remedy=Remedy("code", ("loader_workers",), "nothing"))
+    offer = offered("loader_workers", replace(named, findings=(by_code,)))
+    # Taking turns 1,000 and 800 samples/s make 444; beside each other the slower one is reached.
+    assert offer.predicted.low == pytest.approx(444.4 / 320, rel=0.05)
+    assert offer.predicted.high == pytest.approx(800 / 320, rel=0.05)
+    assert offered("loader_workers", named).predicted.low == 5.0  # the knob's own finding
+    tried = WhatIf("loader_workers", 2, 1.4, 1.3, 1.5, acted=True)
+    measured = replace(given, facts=replace(given.facts, what_ifs=(tried,)))
+    assert offered("loader_workers", measured).predicted.low == pytest.approx(1.3)

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, state_of, worth
-from hotlap.diagnose.input import NO_WAIT, Input, best_point, input_of, point_at, present_rate
+from hotlap.diagnose.input import NO_WAIT, Input, best_point, input_of, point_at
 from hotlap.diagnose.say import percent
-from hotlap.diagnose.shares import run_share
+from hotlap.diagnose.shares import run_share, training_rate
 from hotlap.diagnose.switches import faster
 from hotlap.values.facts import Facts, Measured
 from hotlap.values.finding import Bounds, Clear, Evidence, Finding, Remedy, Unknown
@@ -57,7 +57,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
 
 def _modelled(facts: Facts, data: Input) -> tuple[int, Bounds] | None:
     """Return how many workers, and what of the wait they would hide: step rate = min(G, L)."""
-    best, rate = best_point(facts), present_rate(facts)
+    best, rate = best_point(facts), training_rate(facts)
     alone = point_at(facts, 0)
     if best is None or rate is None or alone is None:
         return None
