@@ -4,6 +4,7 @@
     python diagnosed.py 03 gan             # cases whose names contain one of the words
     python diagnosed.py --again --pairs 1  # after a pair, which the bounds are held against
     python diagnosed.py --table            # only what is known
+    python diagnosed.py --table --keep     # and write it to last.tsv, which is part of the project
 
 A result is kept under a hash of the scripts, the label's command and hotlap's own code, so that an
 interrupted run goes on where it stood and a changed rule is asked anew. The diagnoses themselves
@@ -28,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ import measure
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
+LAST = HERE / "last.tsv"
+HEAD = ("case", "code", "line", "cause", "place", "measured", "low", "high", "beside", "date")
 SOURCE = HERE.parents[1] / "src" / "hotlap"
 NEAR = 3
 LIMIT_S = 900
@@ -48,6 +52,7 @@ def main() -> None:
     parser.add_argument("--judge", action="store_true", help="judge stored facts anew")
     parser.add_argument("--again", action="store_true", help="diagnose also what is known")
     parser.add_argument("--pairs", type=int, default=0, help="pairs to measure before each one")
+    parser.add_argument("--keep", action="store_true", help="write the table to last.tsv")
     given = parser.parse_args()
     rows = []
     for folder in folders(given.words):
@@ -60,6 +65,8 @@ def main() -> None:
             rows.append(compared(folder, json.loads(path.read_text(encoding="utf-8"))))
             print(line(rows[-1]), flush=True)
     summary(rows)
+    if given.keep:
+        LAST.write_text("".join(map(kept_line, [HEAD, *map(cells, rows)])), encoding="utf-8")
 
 
 def folders(words: list[str]) -> list[Path]:
@@ -150,6 +157,7 @@ def compared(folder: Path, kept: dict[str, Any]) -> dict[str, Any]:
     findings = said["findings"]
     row: dict[str, Any] = {"name": folder.name, "healthy": label["healthy"], "said": findings[:3]}
     row["headline"] = said["verdict"]["headline"]
+    row["at"] = kept.get("at")
     if label["healthy"]:
         row["right"] = not findings
         return row
@@ -229,6 +237,28 @@ def line(row: dict[str, Any]) -> str:
         word = "in" if row["inside"] else "OUT"
         bounds = f"  {row['ratio']:.2f} {word} {low:.2f}..{high:.2f}"
     return f"{row['name']:<28} {code}:{place:<4} {marks}{bounds}"
+
+
+def cells(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a row of ``last.tsv``, in the order of ``HEAD``."""
+    first = row["said"][0] if row["said"] else None
+    place = first["locations"][0]["line"] if first and first["locations"] else None
+    day = time.strftime("%Y-%m-%d", time.gmtime(row["at"])) if row["at"] else None
+    told = (row["name"], first["code"] if first else None, place)
+    if row["healthy"]:
+        return (*told, row["right"], row["right"], None, None, None, None, day)
+    low, high = row.get("bounds", (None, None))
+    ratios = [None if one is None else f"{one:.2f}" for one in (row.get("ratio"), low, high)]
+    return (*told, row.get("cause"), row.get("line"), *ratios, row.get("beside"), day)
+
+
+def kept_line(found: Sequence[Any]) -> str:
+    """Return cells as a line: yes, no, and nothing for what is not known."""
+    words = [
+        "" if one is None else {"True": "yes", "False": "no"}.get(str(one), str(one))
+        for one in found
+    ]
+    return "\t".join(words) + "\n"
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
