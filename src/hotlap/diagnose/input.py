@@ -168,8 +168,14 @@ def in_collate(cost: Cost) -> bool:
     names = [cost.place.function, *(one.function for one in cost.callers)]
     if any("collate" in name.rsplit(".", 1)[-1].lower() for name in names):
         return True
-    leaves = sum(ns for leaf, ns in cost.leaves if "_utils.collate" in leaf)
+    leaves = sum(ns for leaf, ns in cost.leaves if _collates(leaf))
     return leaves >= 0.5 * sum(ns for _, ns in cost.leaves) > 0
+
+
+def _collates(leaf: str) -> bool:
+    """Tell whether a full name is of torch's collate functions, or of a method of a collator."""
+    owner = leaf.rsplit(".", 2)[-2:-1]
+    return "_utils.collate" in leaf or any("collat" in name.lower() for name in owner)
 
 
 def best_point(facts: Facts) -> WorkerPoint | None:

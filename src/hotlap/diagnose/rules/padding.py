@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from hotlap.diagnose.build import Claim, Rule, finding, worth
 from hotlap.diagnose.costs import Cost, costs_of
-from hotlap.diagnose.regions import select
+from hotlap.diagnose.input import in_collate
+from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import line_of, percent
 from hotlap.diagnose.shares import step_share
 from hotlap.values.facts import Facts
@@ -37,7 +38,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     if spare < 0.2 or not worth(facts, spare * model):
         return Clear("batches are hardly wider than their longest row")
     mean = facts.defaults.get("padded_mean") or longest
-    region = select(costs_of(facts), lambda one: _fills(facts, one))
+    region = _filling(facts)
     steps = select(costs_of(facts), lambda one: one.phase in ("forward", "backward"))
     return finding(
         facts,
@@ -62,9 +63,21 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     )
 
 
+def _filling(facts: Facts) -> Region | None:
+    """Return the lines that make the padded batch: where samples are put together, if that is seen.
+
+    A line may be too quick to be seen itself; then those beside it stand for it.
+    """
+    costs = [one for one in costs_of(facts) if one.phase == "data_wait"]
+    together = [one for one in costs if in_collate(one)]
+    return (
+        select(together, lambda one: _fills(facts, one))
+        or select(together, lambda _: True)
+        or select(costs, lambda one: _fills(facts, one))
+    )
+
+
 def _fills(facts: Facts, cost: Cost) -> bool:
-    if cost.phase != "data_wait":
-        return False
     line = line_of(facts, cost.place)
     text = f"{cost.expression or ''} {line.text if line else ''}"
     return any(word in text for word in _FILLING)
