@@ -3,6 +3,8 @@
 **What.** Saving stops the training; on a small model or at a short interval the saves dominate.
 
 **How it is measured.** Wall time inside saves, exclusive of the steps, and the number of saves.
+Where only some steps save, and as many take clearly longer than the others, what they take longer
+belongs to it too: older files that are deleted, a state that is gathered, caches that are cold.
 
 **When it is wrong.** Where a crash is likely and work is dear, an interval is a choice: the
 finding says its price.
@@ -15,13 +17,14 @@ from __future__ import annotations
 
 from hotlap.diagnose import predict
 from hotlap.diagnose.build import Claim, Rule, finding, worth
-from hotlap.diagnose.costs import Cost, costs_of
+from hotlap.diagnose.costs import Cost, base_of, costs_of
 from hotlap.diagnose.misplaced import saves_beside
 from hotlap.diagnose.regions import Region, select
 from hotlap.diagnose.say import at, percent, text_of
 from hotlap.diagnose.shares import run_share, steps_of, trainer_of
 from hotlap.diagnose.step_lines import training_function
 from hotlap.diagnose.work import region_kind
+from hotlap.stats.two_kinds import gap
 from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
@@ -44,6 +47,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
     count = sum(one.count for one in saves)
     place = next((one.place for one in saves if one.place is not None), None)
     steps = steps_of(facts)
+    longer_ns = _longer(facts, count, steps)
+    share += longer_ns * count / _base_ns(facts)
     each = f" ({count} times in {steps} steps)" if count and steps else ""
     named = place or (region.line if region else None)
     where = f" at {at(named)}" if named else ""
@@ -63,10 +68,32 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 f"{percent(share)} of the time goes into saving checkpoints{where}{each}{quoted}. "
                 f"Save {binary}less often (every n minutes), or in the background."
             ),
-            evidence=(Evidence("saves", count or None, "in the trial"),),
+            evidence=(
+                Evidence("saves", count or None, "in the trial"),
+                *_evidence(longer_ns),
+            ),
             interrupted=min(1.0, count / steps) if steps else 0.0,
         ),
     )
+
+
+def _longer(facts: Facts, count: int, steps: int) -> float:
+    """Return by how many nanoseconds a step with a save is longer than others, the save left out.
+
+    0 where that cannot be told.
+    """
+    return (gap(facts.step_series, count / steps) or 0.0) if count and steps else 0.0
+
+
+def _base_ns(facts: Facts) -> int:
+    base = base_of(facts)
+    return base.ns if base is not None and base.ns else 1
+
+
+def _evidence(longer_ns: float) -> tuple[Evidence, ...]:
+    if not longer_ns:
+        return ()
+    return (Evidence("steps with a save are longer by", round(longer_ns / 1e6, 2), "ms"),)
 
 
 def _saving(costs: tuple[Cost, ...]) -> Region | None:
