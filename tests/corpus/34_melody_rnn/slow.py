@@ -14,7 +14,7 @@ PITCHES, LENGTH = 48, 24
 class Console:
     """A chart of the loss, a bar and some numbers, drawn in place."""
 
-    def __init__(self, total, height=60, width=240, path="out/console.txt"):
+    def __init__(self, total, height=120, width=480, path="out/console.txt"):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self.total, self.height, self.width = total, height, width
         self.out = open(path, "w") if not sys.stdout.isatty() else sys.stdout
