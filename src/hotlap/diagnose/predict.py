@@ -7,7 +7,8 @@ Mohan et al., VLDB 2021: speed = min of fetch, prepare and compute). The bounds 
 noise floor, since a measurement of the gain would be.
 
 What interrupts the steps also makes the rest of them slower: caches are cold, pages are mapped
-anew, threads have gone to sleep. No clock of the slow run shows it, so only the upper bound has it.
+anew, threads have gone to sleep. No clock of the slow run shows it; what other programs have shown
+is in the bounds.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from hotlap.diagnose.shares import floor_of
 from hotlap.values.facts import Facts, WhatIf
 from hotlap.values.finding import Bounds
 
-_BESIDE = 0.25
-"""Part of the rest of the steps that may go with a cause: docs/concepts/prediction.md."""
+_BESIDE = (0.05, 0.20)
+"""Part of the rest of the steps that goes with a cause: docs/concepts/prediction.md."""
 _WIDEST = 0.10
 """On a noisier machine the interval of a comparison is narrowed by repeating it."""
+_OF_THE_FLOOR = 0.3
+"""Part of the noise floor to either side: it is of windows, and whole runs are compared."""
 
 
 def recoverable(share: float, least: float = 0.7, most: float = 1.0) -> Bounds:
@@ -30,13 +33,15 @@ def recoverable(share: float, least: float = 0.7, most: float = 1.0) -> Bounds:
 def speedup(facts: Facts, share: Bounds, rest: float = 0.0) -> Bounds:
     """Return bounds of the run's speed-up for a recoverable share, the noise floor included.
 
-    rest: share of the run (0-1) that the cause interrupts, and that may be faster without it.
+    rest: share of the run (0-1) that the cause interrupts, and that is faster without it.
     """
     if share.low is None or share.high is None:
         return Bounds(None, None)
-    floor = min(_WIDEST, floor_of(facts)) / 2
-    most = share.high + _BESIDE * rest
-    low = 1.0 / (1.0 - min(0.99, share.low)) * (1.0 - floor)
+    floor = min(_WIDEST, floor_of(facts)) * _OF_THE_FLOOR
+    least, most = (
+        one + part * rest for one, part in zip((share.low, share.high), _BESIDE, strict=True)
+    )
+    low = 1.0 / (1.0 - min(0.99, least)) * (1.0 - floor)
     high = 1.0 / (1.0 - min(0.99, most)) * (1.0 + floor)
     return Bounds(max(1.0, low), max(1.0, high))
 

@@ -71,6 +71,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             phase=region.top.phase,
             share=recovered,
             remedy=Remedy("code", (), "nothing, if what is kept is not used"),
+            reason=True,
             say=(
                 f"Steps become slower as the run goes on, {found.growth:.1f} times from start to "
                 "end "

@@ -72,7 +72,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
             region,
             Claim(
                 phase=top.phase,
-                share=predict.recoverable(share, least=0.7),
+                share=predict.recoverable(share, least=0.8),
                 status="suspected",
                 remedy=Remedy("code", (), "nothing, if the values stay the same"),
                 say=(

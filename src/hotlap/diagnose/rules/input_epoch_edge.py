@@ -57,7 +57,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="epoch_edge",
-            share=predict.recoverable(share, least=0.75),
+            share=predict.recoverable(share, least=0.85),
             first=place,
             status="proven" if tried is not None and tried.low > 1.0 else "suspected",
             remedy=Remedy("knob", ("persistent_workers",), "random draws of later epochs"),

@@ -46,7 +46,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         steps,
         Claim(
             phase="forward",
-            share=Bounds(0.7 * spare * model, min(0.97, 1.05 * spare * model)),
+            # Attention between positions is spared twice, in its rows and in its columns.
+            share=Bounds(0.8 * spare * model, min(0.97, 1.0 - (1.0 - spare) ** 2) * model),
             first=region.top.place if region else None,
             remedy=Remedy("code", (), "nothing, if padding is masked"),
             say=(

@@ -52,7 +52,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="compile",
-            share=predict.recoverable(share, least=0.6),
+            # One of at least so many compilations stays; a first one only where it is left out.
+            share=predict.recoverable(share, least=1.0 - 1.0 / spread if again else 0.6),
             first=first_setting(facts, ("compile",)) or (region.entry if region else None),
             remedy=Remedy("knob", ("compile",), "the last bits of sums")
             if again

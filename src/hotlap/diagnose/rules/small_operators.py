@@ -114,7 +114,7 @@ def _judged(facts: Facts, loop: Place, costs: list[Cost]) -> Finding | None:
         region,
         Claim(
             phase=region.top.phase,
-            share=predict.recoverable(share, least=0.7),
+            share=predict.recoverable(share, least=0.8),
             first=loop,
             remedy=Remedy("code", ("compile",), "the last bits of sums"),
             say=(

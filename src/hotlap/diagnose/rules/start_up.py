@@ -55,7 +55,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         Claim(
             phase="start_up",
             first=line,
-            share=predict.recoverable(region.share, least=0.7 if base.whole else 0.0),
+            share=predict.recoverable(region.share, least=0.85 if base.whole else 0.0),
             remedy=Remedy("code", (), "nothing, if the result is the same"),
             say=(
                 f"{percent(region.share)} of the run passes before the first step (start-up) in "
