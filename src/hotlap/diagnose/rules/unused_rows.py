@@ -69,7 +69,7 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
         region,
         Claim(
             phase="forward",
-            share=Bounds(_KEPT * lost, min(0.97 * model, most)),
+            share=Bounds(_KEPT * (lost + most) / 2, min(0.97 * model, most)),
             first=Place(*first[:3]),
             remedy=Remedy("code", (), "nothing: these rows have no part in any gradient"),
             say=_words(first, _expression(facts, first)),
@@ -104,10 +104,10 @@ def _expression(facts: Facts, row: Sequence[Any]) -> str | None:
 
 
 def _for_nothing(facts: Facts, rows: Sequence[Sequence[Any]]) -> tuple[float, float]:
-    """Return which part (0-1) of the model's operators is for nothing, at least and at most.
+    """Return which part (0-1) of the model's operators is for nothing: for certain, and at most.
 
-    At least: the layers themselves. At most also what the same function does with their rows
-    afterwards, other layers left out. Backward operators of which it is not known whose they are
+    For certain: the layers. At most also what the same function does afterwards, with their rows or
+    with others', other layers left out. Backward operators of which it is not known whose they are
     are shared out.
     """
     least = most = whole = 0.0
