@@ -15,7 +15,7 @@ from hotlap.values.record import Place
 
 _MOST = 0.5
 _ENTRY = 0.8
-_CALLS = 0.1
+_CALLS = 0.15
 """With less than this part of its inclusive cost as its own, a line does nothing but call."""
 _STANDS_OUT = 0.25
 """A line with less than this part of a function's work does not stand for it: its call does."""
