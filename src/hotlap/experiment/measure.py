@@ -28,13 +28,16 @@ from hotlap.experiment.native_stacks import NativeStacks, with_native_stacks
 from hotlap.experiment.noise import with_noise
 from hotlap.experiment.parts import with_ceilings, with_operators, without_ceilings
 from hotlap.experiment.source import with_source
-from hotlap.experiment.trials import Lab, Trial, absence_of
+from hotlap.experiment.trials import Lab, Trial, absence_of, why_nobody
 from hotlap.experiment.watched import start_up_s, trainer, watched
-from hotlap.experiment.what_ifs import what_if
+from hotlap.experiment.what_ifs import is_doubtful, what_if
 from hotlap.experiment.windows import results
 from hotlap.values.facts import Facts, Missing
 from hotlap.values.record import Process
 from hotlap.values.trial import TrialPlan
+
+Tried = dict[tuple[str, Any], list[Trial]]
+"""The trials of each change, by its name and value."""
 
 FACTS_FILE: Final = "facts.json"
 DEFAULT_WINDOWS_S: Final = 60.0
@@ -154,7 +157,7 @@ class _Schedule:
         if self.facts is None and not self.is_interrupted:
             raise NotMeasurable(f"nothing could be measured: {absence_of(trial)}")
         if self.facts is None or not any(one.step.steps for one in self.facts.run.trainers):
-            self._miss("the training", self._why_nobody(trial))
+            self._miss("the training", why_nobody(trial))
             return False
         if not trial.is_sound and not self.is_interrupted:
             self._miss("the end of the watched trial", trial.why_not())
@@ -232,7 +235,7 @@ class _Schedule:
         if isinstance(given, str):
             self._miss("changes that would settle a suspicion", given)
             return
-        tried: list[tuple[str, Any, Trial]] = []
+        tried: Tried = {}
         for change, value in wanted:
             name = f"{change} = {value}"
             if self._left_s() < self.start_s and tried:
@@ -245,11 +248,23 @@ class _Schedule:
             if isinstance(trial, str):
                 self._miss(f"the change {name}", trial)
                 continue
-            tried.append((change, value, trial))
+            tried[change, value] = [trial]
             self._compare(tried)
         if tried and not self.is_interrupted and self._is_worth_a_reference():
             self._try("reference", plans.changed_plan(given), "unchanged, once more")
             self._compare(tried)
+            self._again(tried, given)
+
+    def _again(self, tried: Tried, given: plans.Lengths) -> None:
+        """Try once more what helped a little: two runs of one command may differ by as much."""
+        for one in filter(is_doubtful, self._known().what_ifs):
+            if self.is_interrupted or not self._is_worth_a_reference():
+                return
+            plan = plans.changed_plan(given, one.change, one.value)
+            trial = self._try(f"change {one.change} = {one.value}, again", plan, "once more")
+            if not isinstance(trial, str):
+                tried[one.change, one.value].append(trial)
+                self._compare(tried)
 
     def _native_stacks(self) -> None:
         """See which native functions run below the user's lines."""
@@ -276,16 +291,15 @@ class _Schedule:
         What helped is told from what merely came later by this alone: so the budget may be
         overdrawn by a part of a trial.
         """
-        if not self._references() or self._left_s() > self.start_s:
-            return True
         helped = any(one.acted and one.low > 1.0 for one in self._known().what_ifs)
-        return helped and self._left_s() > -_OVERDRAFT * self._total_s()
+        enough = self._left_s() > self.start_s or not self._references()
+        return enough or (helped and self._left_s() > -_OVERDRAFT * self._total_s())
 
-    def _compare(self, tried: list[tuple[str, Any, Trial]]) -> None:
+    def _compare(self, tried: Tried) -> None:
         """Work out what each change did, from all references that there are by now."""
         found = []
-        for change, value, trial in tried:
-            answer = what_if(change, value, self._references(), trial)
+        for (change, value), trials in tried.items():
+            answer = what_if(change, value, self._references(), trials)
             if isinstance(answer, str):
                 self._miss(f"the change {change} = {value}", answer)
             else:
@@ -384,11 +398,3 @@ class _Schedule:
             told["a file with the facts"] = f"it could not be written: {error}"
             facts = replace(facts, not_measured=tuple(told.items()))
         return facts
-
-    def _why_nobody(self, trial: Trial) -> str:
-        why = absence_of(trial)
-        if trial.ended.by != "itself":
-            why = f"{trial.why_not()}; until then {why or 'no step was complete'}"
-        elif trial.ended.exit_code:
-            why = trial.why_not()
-        return why or "no step was seen"

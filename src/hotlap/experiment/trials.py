@@ -326,6 +326,16 @@ def absence_of(trial: Trial) -> str | None:
     return why
 
 
+def why_nobody(trial: Trial) -> str:
+    """Say in words why a trial saw no whole step."""
+    why = absence_of(trial)
+    if trial.ended.by != "itself":
+        why = f"{trial.why_not()}; until then {why or 'no step was complete'}"
+    elif trial.ended.exit_code:
+        why = trial.why_not()
+    return why or "no step was seen"
+
+
 def _read(folder: Path) -> Record | None:
     try:
         return read_run(folder)

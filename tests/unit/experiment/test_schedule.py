@@ -219,6 +219,20 @@ def test_changes_are_tried_and_their_reference_comes_after_them(lab: FakeLab) ->
     assert four.acted
 
 
+def test_what_helped_a_little_is_tried_once_more(lab: FakeLab) -> None:
+    """The first run of the change was lucky; the second is like all others."""
+    lucky = iter([9, 9])  # one for each window
+
+    def step_ms(plan: TrialPlan) -> int:
+        return next(lucky, 10) if plan.settings.get("intra_op_threads") == 4 else 10
+
+    lab.step_ms = step_ms
+    facts = measure(lab, Ask(budget_s=200.0), threads)
+    assert names(lab)[-2:] == ["reference", "change intra_op_threads = 4, again"]
+    _, four = facts.what_ifs
+    assert four.low <= 1.0 < four.high
+
+
 def _interrupted(trial: Trial) -> Trial:
     return replace(trial, ended=replace(trial.ended, by="interrupt", exit_code=-9))
 
