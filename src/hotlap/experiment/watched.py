@@ -84,15 +84,21 @@ def counts(process: Process) -> dict[str, float]:
         found["forwards_per_step"] = sum(one.forwards for one in ticks) / number
         found["backwards_per_step"] = sum(one.backwards for one in ticks) / number
         found["batches_per_step"] = sum(one.batches for one in ticks) / number
-    for name, key in (
-        ("gc_ns", "ns"),
-        ("collections", "collections"),
-        ("gc_longest_ns", "longest_ns"),
-    ):
-        value = process.collector.get(key)
-        if isinstance(value, (int, float)):
-            found[name] = value
-    return found
+    return found | _collected(process)
+
+
+def _collected(process: Process) -> dict[str, float]:
+    """Return what the garbage collector did after start-up, where nothing can be spared."""
+    phases = process.collector.get("by_phase")
+    if not isinstance(phases, dict):
+        return {}
+    later = [one for name, one in phases.items() if name != "start_up" and isinstance(one, dict)]
+    found: dict[str, float] = {
+        "gc_ns": sum(one.get("ns", 0) for one in later),
+        "collections": sum(one.get("collections", 0) for one in later),
+    }
+    longest = process.collector.get("longest_ns")
+    return found if longest is None else {**found, "gc_longest_ns": longest}
 
 
 def _run(trial: Trial, record: Record, stopped: bool, horizon: int | None) -> RunSummary:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import io
+import warnings
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ def looked_at(model: nn.Module, step: Any) -> list[list[Any]]:
     for steps in range(1, 6):
         step(steps)
         watch.stepped(steps)
-    assert not any(one._forward_hooks for one in model.modules())
+    assert not torch.nn.modules.module._global_forward_hooks
     found: list[list[Any]] = watch.facts().get("unused_rows", [])
     return found
 
@@ -128,6 +131,23 @@ def test_two_steps_only_and_no_others_gradient_changes() -> None:
     assert len(others) <= 1
     for later in gradients[1:]:
         assert all(torch.equal(one, two) for one, two in zip(later, gradients[0], strict=True))
+
+
+def test_models_and_outputs_can_be_copied_and_saved_meanwhile() -> None:
+    """An average of the weights, a checkpoint of the whole model, outputs that are kept."""
+    model = Tagger()
+    averages = []
+
+    def step(_: int) -> None:
+        averages.append(copy.deepcopy(model))
+        found = model(torch.randn(4, 10, 6))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.save((model, found), io.BytesIO())
+        found[:, 0].sum().backward()
+
+    assert looked_at(model, step)
+    assert not any(vars(one)["_forward_hooks"] for kept in averages for one in kept.modules())
 
 
 def test_an_evaluation_is_not_looked_at() -> None:

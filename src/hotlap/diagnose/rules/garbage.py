@@ -25,6 +25,7 @@ from hotlap.values.facts import Facts
 from hotlap.values.finding import Clear, Evidence, Finding, Remedy, Unknown
 
 CODE = "HL403"
+_BETWEEN = ("epoch_edge", "evaluation", "checkpoint", "start_up", "shut_down")
 NAME = "garbage-collector"
 
 
@@ -57,6 +58,8 @@ def check(facts: Facts) -> Finding | Clear | Unknown:
                 + ". Drop explicit collections, and call gc.freeze() once after start-up."
             ),
             evidence=(Evidence("collections", facts.counts.get("collections"), "in the trial"),),
+            # By hand it is called between epochs, as a rule, and interrupts no step.
+            interrupted=0.0 if region is not None and region.top.phase in _BETWEEN else None,
         ),
     )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import FrameType
@@ -65,6 +66,7 @@ class UnusedRows:
         self._mine = mine
         self._models = models
         self._handles: list[Any] = []
+        self._layers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._lines: dict[Key, _Line] = {}
         self._told: list[list[Any]] = []
 
@@ -98,18 +100,19 @@ class UnusedRows:
             return  # hooks that were not there would have it traced anew
         torch = sys.modules["torch"]
         kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-        found = {
-            id(one): one
-            for model in self._models()
-            for one in model.modules()
-            if isinstance(one, kinds)
-        }
-        if len(found) <= _MOST:
-            self._handles = [one.register_forward_hook(self._computed) for one in found.values()]
+        layers = [
+            one for model in self._models() for one in model.modules() if isinstance(one, kinds)
+        ]
+        if len(layers) <= _MOST:
+            # Not hooks of the layers' own: these are copied and pickled with the model.
+            self._layers = weakref.WeakSet(layers)
+            self._handles = [torch.nn.modules.module.register_module_forward_hook(self._computed)]
 
     def _computed(self, layer: Any, _args: Any, output: Any) -> None:
         torch = sys.modules["torch"]
-        if not isinstance(output, torch.Tensor) or not output.requires_grad or not self._mine():
+        if layer not in self._layers or not isinstance(output, torch.Tensor):
+            return
+        if not output.requires_grad or not self._mine():
             return
         if not output.numel() or output.dim() < 2:
             return
@@ -121,7 +124,9 @@ class UnusedRows:
         # Of every row as many as its length, for every output as many as a weight of it has.
         work = float(output.numel()) * float(layer.weight[0].numel())
         is_linear = isinstance(layer, torch.nn.Linear)
-        output.register_hook(functools.partial(self._came, key, work, is_linear))
+        hook = functools.partial(self._came, key, work, is_linear)
+        vars(hook)["__torch_unserializable__"] = True  # no warning where the script saves it
+        output.register_hook(hook)
 
     def _is_called_here(self, frame: FrameType | None) -> bool:
         """Tell whether the user's code calls the layer, and no other library's: it can then select.
