@@ -151,6 +151,7 @@ class Haste:
 
     def __init__(self, switch_s: float | None) -> None:
         self._switch_s = switch_s
+        self._usual = sys.getswitchinterval()
         self._theirs: float | None = None
         self._ours: float | None = None
 
@@ -163,6 +164,9 @@ class Haste:
             self.end()
         elif self._ours is None:
             self._theirs = sys.getswitchinterval()
+            if self._theirs != self._usual:
+                self._switch_s = None  # the script has set it before we came
+                return
             sys.setswitchinterval(self._switch_s)
             self._ours = sys.getswitchinterval()
         elif sys.getswitchinterval() != self._ours:
