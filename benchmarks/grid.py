@@ -117,7 +117,6 @@ def _label(folder: Path) -> dict[str, Any]:
 class _Grid:
     """All arms of one program, and what their one short run says of them."""
 
-    bench: Bench
     ranked: list[tuple[float, Arm]]
     failed: int
 
@@ -127,11 +126,14 @@ def _measured(name: str, command: tuple[str, ...]) -> dict[str, Any]:
     environ = dict(os.environ)
     argv = complete(command, environ)
     facts, lab = _facts(argv, environ)
-    grid = _grid(lab, facts)
-    plan = {one["knob"]: one["value"] for one in tuning["plan"]}
-    finals = [arm for _, arm in grid.ranked[:_FINALS]]
-    arms = [Arm(), _arm(plan, environ), *finals]
-    runs = _in_turn(lab, facts, arms)
+    try:
+        grid = _grid(lab, facts)
+        plan = {one["knob"]: one["value"] for one in tuning["plan"]}
+        finals = [arm for _, arm in grid.ranked[:_FINALS]]
+        arms = [Arm(), _arm(plan, environ), *finals]
+        runs = _in_turn(lab, facts, arms)
+    finally:
+        lab.close()
     gains = [_gain(runs[0], one) for one in runs]
     order = sorted(range(2, len(arms)), key=lambda at: -(gains[at] or (0, 0, 0))[1])
     best = order[0]
@@ -210,7 +212,7 @@ def _grid(lab: Lab, facts: Facts) -> _Grid:
             middle = sum(known) / len(known) if known else 1.0
             ranked += [(middle / one, arm) for one, arm in waiting]
             waiting, last = [], now
-    return _Grid(bench, sorted(ranked, key=lambda one: -one[0]), failed)
+    return _Grid(sorted(ranked, key=lambda one: -one[0]), failed)
 
 
 def _time(run: ArmRun) -> float | None:

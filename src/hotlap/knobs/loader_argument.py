@@ -86,7 +86,7 @@ def _adjust(target: Target, name: str, loader: Any, streams: type) -> None:
         return
     given = {key: kept.get(key) for key in ("num_workers", *_OF_WORKERS)} | {name: target.value}
     if not given["num_workers"]:
-        given["prefetch_factor"], given["persistent_workers"] = None, False
+        given.update(prefetch_factor=None, persistent_workers=False, timeout=0)
     elif given["prefetch_factor"] is None:
         given["prefetch_factor"] = _PREFETCH
     changed = {key: (kept.get(key), value) for key, value in given.items()}
@@ -100,10 +100,10 @@ def _restorer(loader: Any, changed: dict[str, tuple[Any, Any]]) -> Callable[[], 
     held = weakref.ref(loader)
 
     def restore() -> None:
-        kept = vars(held()) if held() is not None else {}
-        for key, (before, after) in changed.items():
-            if kept.get(key, after) == after and kept:
-                kept[key] = before
+        made = held()
+        for key, (before, after) in changed.items() if made is not None else ():
+            if vars(made)[key] == after:
+                vars(made)[key] = before
 
     return restore
 

@@ -87,6 +87,8 @@ def _adjust(target: Target, optimizer: Any, names: tuple[str, str]) -> None:
         return
     extra = {key: value for key, value in vars(other).items() if key not in vars(optimizer)}
     vars(optimizer).update(extra)
+    for name in extra:
+        target.undo_with(functools.partial(vars(optimizer).pop, name, None))
     for held in (kept, *optimizer.param_groups):
         before = {key: held[key] for key in changed if key in held}
         held.update(changed)

@@ -69,12 +69,13 @@ def test_a_loader_that_was_made_before_gets_workers_and_keeps_its_order(plan_of:
 
 
 def test_workers_are_taken_away_with_what_needs_them(plan_of: PlanOf) -> None:
-    given = loader(num_workers=2, prefetch_factor=4, persistent_workers=True)
+    given = loader(num_workers=2, prefetch_factor=4, persistent_workers=True, timeout=60)
     hotlap.prepare(given, plan=plan_of(loader_workers=0))
     assert (given.num_workers, given.prefetch_factor, given.persistent_workers) == (0, None, False)
     assert sum(len(one) for one in order(given, 1)) == 16
     hotlap.unprepare()
     assert (given.num_workers, given.prefetch_factor, given.persistent_workers) == (2, 4, True)
+    assert given.timeout == 60
 
 
 def test_a_loader_whose_workers_run_is_left_alone(plan_of: PlanOf) -> None:
@@ -135,6 +136,8 @@ def test_an_optimizer_that_was_made_before_is_fused(plan_of: PlanOf, kind: Any) 
         torch.testing.assert_close(one, other)
     hotlap.unprepare()
     assert [one["fused"] for one in made[0].param_groups] == [None, None]
+    # A gradient scaler asks for it, and leaves its work to a fused optimizer.
+    assert not getattr(made[0], "_step_supports_amp_scaling", False)
 
 
 def test_an_optimizer_that_has_stepped_is_left_alone(plan_of: PlanOf) -> None:

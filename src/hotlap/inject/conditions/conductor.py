@@ -220,7 +220,8 @@ class Conditions:
         if self._steps in (1, _KNOWN_STEPS):
             self._write_facts()
         self._gradients.stepped(self._steps)
-        self._unused.stepped(self._steps)
+        if self.plan.sample_hz:  # these trials are watched, and not compared with others
+            self._unused.stepped(self._steps)
         self.deliveries.step_ended()
         self.feeding.learn(self._steps)
         if self._index < 0:
@@ -258,9 +259,8 @@ class Conditions:
         if self._ranks is None:
             # Not before the first step: the script may make its process group late.
             self._ranks = ranks_here(self._recorder.run, os.environ)
-        typical = None
-        if self._measure is not None and not self._ranks.alone:
-            typical = self._measure.typical_ns()
+        measured = None if self._ranks.alone else self._measure
+        typical = None if measured is None else measured.typical_ns()
         return self._ranks.ended(what, self._steps, over, typical or _NS)
 
     def _approach(self, raw: Raw, window: windows.Steps) -> None:

@@ -45,12 +45,15 @@ class _Line:
     rows: list[int] = field(default_factory=list)
     unused: list[Any] = field(default_factory=list)
 
+    def lost(self) -> float:
+        """Return the work for nothing."""
+        found = zip(self.work, self.unused, self.rows, strict=True)
+        return sum(work * int(unused) / rows for work, unused, rows in found)
+
     def row(self, key: Key) -> list[Any]:
         """Return ``[file, line, function, rows, of them unused, share of the work, dims]``."""
-        unused = [int(one) for one in self.unused]
-        work = sum(self.work)
-        lost = sum(w * u / r for w, u, r in zip(self.work, unused, self.rows, strict=True))
-        return [*key, sum(self.rows), sum(unused), lost / work, self.dims]
+        unused = sum(int(one) for one in self.unused)
+        return [*key, sum(self.rows), unused, self.lost() / sum(self.work), self.dims]
 
 
 class UnusedRows:
@@ -89,11 +92,10 @@ class UnusedRows:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        rows = [line.row(key) for key, line in self._lines.items()]
+        ranked = sorted(self._lines.items(), key=lambda item: -item[1].lost())[:_KEPT]
+        found = [line.row(key) for key, line in ranked]
         self._lines.clear()
-        found = [one for one in rows if one[4]]
-        if found:
-            self._told = sorted(found, key=lambda one: -float(one[4] * one[5]))[:_KEPT]
+        self._told = [one for one in found if one[4]] or self._told
 
     def _watch(self) -> None:
         if something_is_compiled():
