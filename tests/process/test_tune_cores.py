@@ -54,7 +54,7 @@ def most_tried(facts: Facts) -> dict[str, int]:
 def test_as_many_as_there_are_cores(tmp_path: Path) -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     facts = facts_of(tmp_path, command=WAITING)
-    assert 1 <= most_tried(facts)["loader_workers"] <= (cores or 1)
+    assert most_tried(facts)["loader_workers"] <= (cores or 1)
     assert max(one.workers for one in facts.curve) <= (cores or 1)
 
 
@@ -62,7 +62,9 @@ def test_one_by_affinity(tmp_path: Path, on_one_core: tuple[str, ...]) -> None:
     facts = facts_of(tmp_path, *on_one_core, command=WAITING)
     assert facts.run.machine.cores_allowed == 1
     assert max(one.workers for one in facts.curve) == 1
-    assert most_tried(facts) == {"loader_workers": 1, "intra_op_threads": 0}
+    most = most_tried(facts)
+    assert most["loader_workers"] <= 1  # none, where one was tried and brought nothing
+    assert most["intra_op_threads"] == 0
 
 
 @pytest.mark.root
